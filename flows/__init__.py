@@ -1,0 +1,1 @@
+"""Prefect flows, the protocol and the command line."""

@@ -1,0 +1,1 @@
+"""Policies that compose evidence from a pool: pure computation on arrays."""

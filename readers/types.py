@@ -1,0 +1,166 @@
+"""What a reader is given and what it returns."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.integer[Any]]
+View = Literal["text", "entity", "session", "time"]
+StopReason = Literal["budget", "pool_exhausted", "adaptive", "empty_pool"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """One question as a reader sees it.
+
+    `vector`: (d,) float32, unit length (or zero). `asked_at`: seconds since the epoch, NaN if unknown.
+    `seed`: the protocol's seed; a reader that draws at random derives its generator from (seed, id).
+    """
+
+    id: str
+    text: str
+    vector: Floats
+    asked_at: float = float("nan")
+    seed: int = 0
+
+    def generator(self) -> np.random.Generator:
+        """A generator that depends on the seed and the question's id alone."""
+        return np.random.default_rng([self.seed, *self.id.encode("utf-8", errors="backslashreplace")])
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The P candidates of one question in native rank order, as a struct of arrays.
+
+    `ids`: record ids. `native`, `dense`, `lexical`: (P,) float64; fused score, cosine in [-1, 1], BM25.
+    `vectors`: (P, d) float32, unit rows (zero and non-finite rows are tolerated).
+    `tokens`: (P,) int32, tokens of the rendered record. `positions`: (P,) int32, place in the conversation.
+    `sessions`, `speakers`: (P,) int32 codes. `times`: (P,) float64, seconds since the epoch, NaN if unknown.
+    Raises `ValueError` if the lengths differ.
+    """
+
+    ids: tuple[str, ...]
+    native: Floats
+    dense: Floats
+    lexical: Floats
+    vectors: Floats
+    tokens: Ints
+    positions: Ints
+    sessions: Ints
+    speakers: Ints
+    times: Floats
+
+    def __post_init__(self) -> None:
+        size = len(self.ids)
+        for name in ("native", "dense", "lexical", "vectors", "tokens", "positions", "sessions", "speakers", "times"):
+            length = len(getattr(self, name))
+            if length != size:
+                raise ValueError(f"{name} ({length}) must match ids ({size})")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a reader may spend; None is unlimited.
+
+    `records` and `tokens` bound the evidence; `calls`, `rounds` and `new_records` bound completion after it.
+    """
+
+    records: int | None = None
+    tokens: int | None = None
+    calls: int | None = None
+    rounds: int | None = None
+    new_records: int | None = None
+
+    def prefix(self, order: Ints, tokens: Ints) -> Ints:
+        """The longest prefix of `order` (indices into `tokens`) that fits records and tokens.
+
+        It ends at the first record that does not fit, so a larger budget never loses a record.
+        """
+        size = len(order) if self.records is None else min(self.records, len(order))
+        if self.tokens is not None and size:
+            size = int(np.searchsorted(np.cumsum(tokens[order[:size]]), self.tokens, side="right"))
+        return order[:size]
+
+    def most(self, pool: Pool) -> int:
+        """An upper bound of how many records of `pool` can be selected."""
+        return len(pool) if self.records is None else min(self.records, len(pool))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One retrieval call of a reader: what was asked, what came back, what was kept."""
+
+    view: str
+    cue: str
+    returned: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a reader selected.
+
+    `ids`: in selection order, no repeats. `gains`, `weights`: (len(ids),) or None where a reader has none.
+    `calls`: retrieval calls beyond the pool. `stop_reason`: why the selection ended.
+    """
+
+    ids: tuple[str, ...]
+    stop_reason: StopReason
+    gains: Floats | None = None
+    weights: Floats | None = None
+    calls: int = 0
+    trace: tuple[Step, ...] = field(default=())
+
+
+class Access(Protocol):
+    """Further reads of the question's conversation; every call is counted and bounded by the budget."""
+
+    def everything(self) -> tuple[tuple[str, ...], Ints]:
+        """All record ids of the conversation in time order, with their token counts."""
+        ...
+
+
+class Reader(Protocol):
+    """A policy that composes evidence from a pool under a budget.
+
+    `title`: one line for people. `source`: where the policy comes from.
+    """
+
+    title: ClassVar[str]
+    source: ClassVar[str]
+
+    def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
+        """Evidence for `query`: a subset of `pool` and of what `access` returned, within `budget`."""
+        ...
+
+
+def selected(
+    pool: Pool,
+    order: Ints,
+    budget: Budget,
+    *,
+    gains: Floats | None = None,
+    weights: Floats | None = None,
+    stop_reason: StopReason | None = None,
+) -> Evidence:
+    """Evidence from the longest prefix of `order` (indices into `pool`, best first) that fits `budget`.
+
+    `gains` and `weights` are aligned with `order`. Without a `stop_reason` it is `budget` where the budget
+    cut or exactly met the order, `pool_exhausted` where all of the pool was taken.
+    """
+    kept = budget.prefix(order, pool.tokens)
+    size = len(kept)
+    if stop_reason is None or size < len(order):
+        stop_reason = "empty_pool" if not len(pool) else "pool_exhausted" if size == len(pool) else "budget"
+    return Evidence(
+        ids=tuple(pool.ids[i] for i in kept),
+        stop_reason=stop_reason,
+        gains=None if gains is None else gains[:size],
+        weights=None if weights is None else weights[:size],
+    )

@@ -1,0 +1,1 @@
+"""Statistics, tables, figures and pages over finished tables; nothing here triggers work."""
