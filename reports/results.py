@@ -44,6 +44,7 @@ class Results:
     `said_at: Datetime?`, `text: String`, `source_turn_ids: List(String)`.
     `selections`: `arm, question_id: String`, `record_ids: List(String)` in selection order.
     `facts`: data facts and irregularities, label → number or text. `identity`: name → full digest or spec.
+    `apart`: kinds that have rows of their own and stay out of the overall row.
     `reuse`: counts of states, cells, answers and verdicts and what sharing saved. `timings`: stage → seconds.
     """
 
@@ -66,3 +67,4 @@ class Results:
     timings: Mapping[str, float]
     seed: int
     samples: int
+    apart: Sequence[str] = ()

@@ -1,0 +1,75 @@
+"""Records, index, pools and every arm's evidence."""
+
+from prefect import flow
+
+from flows.ingest import ingest_stage
+from flows.protocol import Protocol
+from flows.shards import Log
+from storage.errors import InputError
+from storage.lake import Lake
+from storage.schemas import INDEXES, RECORDS
+from tasks.candidates import missing_pools, pool_task
+from tasks.compose import compose_task, missing_cells
+from tasks.index import chunks_to_embed, embed_task, index_task
+from tasks.oracle import oracle_task
+from tasks.plan import Plan
+from tasks.store import store_task
+
+
+def store_stage(plan: Plan, log: Log) -> None:
+    """Write the records of every store."""
+    log.run("store", [(store_task, (plan, store)) for store in plan.stores])
+
+
+def index_stage(plan: Plan, log: Log) -> None:
+    """Embed what has no vector, then build the indexes."""
+    lake = Lake(plan.lake)
+    for store in plan.stores:
+        if not lake.table(RECORDS, store.store).holds_any():
+            raise InputError(f"stage index: records of store {store.name} expected, none found; run stage store first")
+    chunks = [(embed_task, (plan, store, chunk)) for store in plan.stores for chunk in chunks_to_embed(plan, store)]
+    log.run("index", chunks, [(index_task, (plan, store)) for store in plan.stores])
+
+
+def pool_stage(plan: Plan, log: Log) -> None:
+    """Collect the candidates of every question."""
+    for store in plan.stores:
+        if not Lake(plan.lake).table(INDEXES, store.index).holds_any():
+            raise InputError(f"stage pool: an index of store {store.name} expected, none found; run stage index first")
+    log.run(
+        "pool",
+        [
+            (pool_task, (plan, store, conversation))
+            for store in plan.stores
+            for conversation in conversations_of(plan, missing_pools(plan, store))
+        ],
+    )
+
+
+def compose_stage(plan: Plan, log: Log) -> None:
+    """Let every arm compose its evidence; the oracle is assembled apart, where gold may be seen."""
+    shards = []
+    for store in plan.stores:
+        if missing_pools(plan, store):
+            raise InputError(f"stage compose: pools of store {store.name} expected, some missing; run stage pool first")
+        for task, uses_gold in ((compose_task, False), (oracle_task, True)):
+            arms = [arm for arm in plan.arms_of(store) if arm.uses_gold == uses_gold]
+            missing = set(missing_cells(plan, store, arms)["question_id"])
+            shards += [(task, (plan, store, conversation)) for conversation in conversations_of(plan, missing)]
+    log.run("compose", shards)
+
+
+def conversations_of(plan: Plan, question_ids: set[str]) -> list[str]:
+    """The conversations that some of these questions are about, in benchmark order."""
+    questions = plan.questions()
+    return list(dict.fromkeys(question.conversation_id for question in questions if question.id in question_ids))
+
+
+@flow(name="evidence", persist_result=False)
+def evidence(protocol: Protocol, lake: str) -> dict[str, int]:
+    """From a protocol's data to every arm's evidence."""
+    log = Log()
+    plan, _ = ingest_stage(protocol, lake, log)
+    for stage in (store_stage, index_stage, pool_stage, compose_stage):
+        stage(plan, log)
+    return log.new

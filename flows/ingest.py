@@ -1,0 +1,47 @@
+"""The benchmark's file to a plan: the first stage, and the addresses of all others."""
+
+from time import perf_counter
+
+from prefect import flow
+
+from flows.protocol import Protocol
+from flows.shards import Log
+from storage.errors import InputError
+from storage.lake import Lake
+from tasks.ingest import Dataset, ingest_task
+from tasks.plan import Plan
+from tasks.sources import locate
+
+
+def ingest_stage(protocol: Protocol, lake: str, log: Log) -> tuple[Plan, Dataset]:
+    """Ingest the protocol's data if the lake lacks it, and say where everything of the run lies.
+
+    Raises `InputError` if the protocol names questions that the data does not have.
+    """
+    start = perf_counter()
+    path = locate(protocol.data.benchmark, protocol.data.path)
+    dataset = ingest_task(str(Lake.open(lake).root), protocol.data.benchmark, str(path), protocol.data.sha256 or None)
+    plan = protocol.plan(lake, dataset.dataset, dataset.gold)
+    _refuse_unknown(plan)
+    log.end("ingest", dataset.new, perf_counter() - start)
+    return plan, dataset
+
+
+def _refuse_unknown(plan: Plan) -> None:
+    everything = Plan(**{**plan.__dict__, "kinds": (), "conversations": (), "limit": None})
+    questions = everything.questions()
+    for what, wanted, known in (
+        ("data.conversations", plan.conversations, {question.conversation_id for question in questions}),
+        ("data.kinds", plan.kinds, {question.kind for question in questions}),
+    ):
+        unknown = sorted(set(wanted) - known)
+        if unknown:
+            raise InputError(f"{what}: some of {', '.join(sorted(known))} expected, {unknown[0]!r} found")
+
+
+@flow(name="ingest", persist_result=False)
+def ingest(protocol: Protocol, lake: str) -> dict[str, int]:
+    """Ingest a protocol's data."""
+    log = Log()
+    ingest_stage(protocol, lake, log)
+    return log.new

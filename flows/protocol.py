@@ -1,0 +1,183 @@
+"""The protocol: one TOML file that says all a run does, validated, with a digest."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from storage.digests import digest
+from storage.errors import InputError
+from tasks import specs
+from tasks.answerers import ANSWERERS
+from tasks.arms import arms
+from tasks.encoders import ENCODERS
+from tasks.judges import JUDGES
+from tasks.plan import Plan, StorePlan
+from tasks.pool import FUSIONS
+from tasks.sources import SOURCES
+from tasks.writers import WRITERS
+
+SHIPPED = Path(__file__).parent / "protocols"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Data(_Part):
+    """Which benchmark file, and which of its questions."""
+
+    benchmark: str = Field(description="format of the file: a source's name")
+    path: str = Field("", description="file, folder or the name of bundled data; --data sets it")
+    sha256: str = Field("", description="expected SHA-256 of the file; empty accepts any")
+    split: str = Field("open", pattern="^open$", description="which split is run")
+    kinds: tuple[str, ...] = Field((), description="question kinds to run; empty means all")
+    apart: tuple[str, ...] = Field((), description="kinds with rows of their own that stay out of the overall row")
+    conversations: tuple[str, ...] = Field((), description="conversations to run; empty means all")
+    limit: int | None = Field(None, ge=1, description="run this many questions, taken from all conversations in turn")
+
+    @field_validator("benchmark")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in SOURCES:
+            raise ValueError(f"one of {', '.join(SOURCES)} expected, {name!r} found")
+        return name
+
+
+class Pool(_Part):
+    """The candidates of a question."""
+
+    size: int = Field(200, ge=1, description="candidates a question")
+    fusion: str = Field("minmax", description="how dense and BM25 scores become one")
+
+
+class Store(_Part):
+    """One memory store with its index and pool."""
+
+    name: str = Field("turns", pattern=r"^[\w-]+$")
+    writer: str = "turns"
+    encoder: str = "minilm"
+    pool: Pool = Pool()
+
+    @model_validator(mode="after")
+    def _parts_exist(self) -> "Store":
+        specs.make(WRITERS, self.writer, "writer")
+        specs.make(ENCODERS, self.encoder, "encoder")
+        specs.make(FUSIONS, self.pool.fusion, "pool.fusion")
+        return self
+
+
+class Statistics(_Part):
+    """How uncertainty is estimated."""
+
+    samples: int = Field(10_000, ge=100, description="bootstrap resamples")
+
+
+class Protocol(_Part):
+    """All that a run depends on. Unknown keys are refused."""
+
+    name: str = Field(pattern=r"^[\w.-]+$")
+    title: str = ""
+    seed: int = Field(20261129, ge=0)
+    data: Data
+    stores: tuple[Store, ...] = Field((Store(),), min_length=1)
+    arms: tuple[str, ...] = Field(min_length=1, description="reader(parameter=value)@budget:store")
+    budgets: tuple[str, ...] = Field((), description="budgets of the arms that name none: k10, t2000, all")
+    answerer: str = "extractive"
+    judges: tuple[str, ...] = ("stem_f1", "lexical_match")
+    statistics: Statistics = Statistics()
+
+    @model_validator(mode="after")
+    def _parts_exist(self) -> "Protocol":
+        names = [store.name for store in self.stores]
+        if len(set(names)) < len(names):
+            raise ValueError(f"stores: different names expected, {', '.join(names)} found")
+        arms(self.arms, self.budgets, names)
+        specs.make(ANSWERERS, self.answerer, "answerer")
+        for judge in self.judges:
+            specs.make(JUDGES, judge, "judge")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """The address of everything the file says but where the data lies."""
+        said = self.model_dump(mode="json")
+        said["data"].pop("path")
+        return digest(said)
+
+    def plan(self, lake: str, dataset: str, gold: str) -> Plan:
+        """The addresses that a run of this protocol over an ingested dataset reads and writes."""
+        return Plan(
+            lake=lake,
+            benchmark=self.data.benchmark,
+            dataset=dataset,
+            gold=gold,
+            seed=self.seed,
+            stores=tuple(
+                StorePlan(store.name, dataset, store.writer, store.encoder, store.pool.fusion, store.pool.size)
+                for store in self.stores
+            ),
+            arm_forms=self.arms,
+            budgets=self.budgets,
+            answerer=self.answerer,
+            judges=self.judges,
+            kinds=self.data.kinds,
+            conversations=self.data.conversations,
+            limit=self.data.limit,
+        )
+
+
+def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
+    """The protocol in the file `name`, or shipped under that bare name, with `changes` (dotted key → value) made.
+
+    Raises `InputError` for a missing or malformed file, an unknown key, or a value that does not fit.
+    """
+    path = Path(name)
+    if not path.is_file():
+        path = SHIPPED / f"{name}.toml"
+    if not path.is_file():
+        raise InputError(f"protocol: a TOML file or one of {', '.join(shipped())} expected, {name!r} found")
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"protocol {path}: TOML expected, {error} found") from error
+    for key, value in (changes or {}).items():
+        _change(said, key, value)
+    try:
+        return Protocol.model_validate(said)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "protocol"
+        raise InputError(f"protocol {path}: {where}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+def shipped() -> list[str]:
+    """The bare names of the shipped protocols."""
+    return sorted(path.stem for path in SHIPPED.glob("*.toml"))
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """`key=value` of --set: the value is TOML, and a bare word is itself. Raises `InputError` without a `=`."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f"--set: key=value expected, {text!r} found")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value
+
+
+def _change(said: dict[str, Any], key: str, value: Any) -> None:
+    """Set a dotted key; a number steps into a list."""
+    *parents, last = key.split(".")
+    place: Any = said
+    try:
+        for part in parents:
+            place = place[int(part)] if isinstance(place, list) else place.setdefault(part, {})
+        if isinstance(place, list):
+            place[int(last)] = value
+        else:
+            place[last] = value
+    except (ValueError, IndexError, TypeError, AttributeError) as error:
+        raise InputError(f"--set {key}: a key of the protocol expected, {error}") from error

@@ -1,0 +1,174 @@
+"""A run's finished tables to a report."""
+
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import polars as pl
+from prefect import flow
+
+from flows.ingest import ingest_stage
+from flows.protocol import Protocol
+from flows.shards import Log
+from reports import load
+from reports.page import write_report
+from reports.results import Arm, Results
+from storage.digests import digest, short
+from storage.lake import Lake
+from storage.schemas import ANSWERS, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.tables import write_whole
+from tasks import specs
+from tasks.answerers import ANSWERERS
+from tasks.ingest import Dataset
+from tasks.judges import JUDGES
+from tasks.plan import Plan
+from tasks.provenance import code
+
+
+def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> dict[str, Any]:
+    """Write the report unless one of these very inputs is there; returns its summary with its paths."""
+    start = perf_counter()
+    lake = Lake(plan.lake)
+    inputs = _inputs(protocol, plan)
+    folder = lake.reports / f"{protocol.name}-{short(inputs)}"
+    done = folder / "summary.json"
+    if done.is_file():
+        summary: dict[str, Any] = json.loads(done.read_text(encoding="utf-8"))
+        log.end("report", 0, perf_counter() - start)
+        return summary
+    results = _results(protocol, plan, dataset, log)
+    paths = write_report(results, folder)
+    summary = {
+        "protocol": protocol.name,
+        "digest": protocol.digest,
+        "paths": {name: str(path) for name, path in paths.items()},
+        "questions": len(results.questions),
+        "arms": [arm.label for arm in results.arms],
+        "reuse": dict(results.reuse),
+        "offline": results.offline,
+        "headline": _headline(paths["main.csv"], results.judges),
+    }
+    write_whole(done, json.dumps(summary, indent=1, ensure_ascii=False).encode())
+    log.end("report", len(paths), perf_counter() - start)
+    return summary
+
+
+def addresses(plan: Plan) -> load.Addresses:
+    """Where the tables of a plan lie."""
+    return load.Addresses(
+        dataset=plan.dataset,
+        gold=plan.gold,
+        answers=plan.answers,
+        verdicts={judge: plan.verdicts(judge) for judge in plan.judges},
+        stores=[
+            load.StoreAddresses(store.name, store.store, store.selections(plan.seed), plan.scores(store))
+            for store in plan.stores
+        ],
+        question_ids=[question.id for question in plan.questions()],
+    )
+
+
+def _inputs(protocol: Protocol, plan: Plan) -> str:
+    """The address of everything that a report shows: the protocol, the tables' parts, the report's own code."""
+    lake, place = Lake(plan.lake), addresses(plan)
+    tables = [lake.table(ANSWERS, place.answers)]
+    tables += [lake.table(VERDICTS, address) for address in place.verdicts.values()]
+    for store in place.stores:
+        tables += [
+            lake.table(RECORDS, store.store),
+            lake.table(STATES, store.store),
+            lake.table(SELECTIONS, store.selections),
+            lake.table(SCORES, store.scores),
+        ]
+    parts = [[str(part.relative_to(lake.root)) for part in table.parts()] for table in tables]
+    made = code("reports", "flows.report")
+    return digest({"protocol": protocol.digest, "data": plan.gold, "parts": parts, "code": made})
+
+
+def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Results:
+    arms = [Arm(str(arm), arm.name, arm.budget, arm.budget.removeprefix("k"), arm.store, arm.uses_gold) for arm in plan.arms]
+    frames = load.load(Lake(plan.lake), addresses(plan), arms)
+    kinds = list(dict.fromkeys(frames.questions["kind"]))
+    offline = specs.make(ANSWERERS, plan.answerer, "answerer").offline and all(
+        specs.make(JUDGES, judge, "judge").offline for judge in plan.judges
+    )
+    return Results(
+        name=protocol.name,
+        title=protocol.title or protocol.name,
+        split=protocol.data.split,
+        benchmark=protocol.data.benchmark,
+        offline=offline,
+        arms=arms,
+        kinds=kinds,
+        apart=[kind for kind in protocol.data.apart if kind in kinds],
+        judges=list(plan.judges),
+        cells=frames.cells,
+        verdicts=frames.verdicts,
+        questions=frames.questions,
+        records=frames.records,
+        selections=frames.selections,
+        facts=dataset.facts,
+        identity=_identity(protocol, plan),
+        reuse=frames.reuse,
+        timings=log.seconds,
+        seed=protocol.seed,
+        samples=protocol.statistics.samples,
+    )
+
+
+_SHOWN = {
+    "gold_hit": "Gold Hit",
+    "evidence_recall": "recall",
+    "complete_evidence": "complete",
+    "session_recall": "sessions",
+    "complete_sessions": "all sessions",
+}
+
+
+def _headline(table: Path, judges: Sequence[str]) -> list[dict[str, Any]]:
+    """One row an arm: its overall percentages, as the command prints them."""
+    rows = pl.read_csv(table, schema_overrides={"k": pl.String}).filter(pl.col("kind") == "all")
+    values = {(row["arm"], row["metric"]): row["value"] for row in rows.iter_rows(named=True)}
+    shown = _SHOWN | {judge: judge for judge in judges}
+    return [
+        {"arm": arm} | {title: _percent(values.get((arm, metric))) for metric, title in shown.items()}
+        for arm in dict.fromkeys(rows["arm"])
+    ]
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else round(100 * value, 1)
+
+
+def _identity(protocol: Protocol, plan: Plan) -> dict[str, str]:
+    named = {
+        "protocol": protocol.digest,
+        "dataset": plan.dataset,
+        "gold": plan.gold,
+        "answers": plan.answers,
+        **{f"verdicts of {judge}": plan.verdicts(judge) for judge in plan.judges},
+        "source code": code("flows", "tasks", "storage", "readers", "reports"),
+    }
+    for store in plan.stores:
+        named |= {
+            f"store {store.name}": store.store,
+            f"index of {store.name}": store.index,
+            f"pool of {store.name}": store.pool,
+            f"selections over {store.name}": store.selections(plan.seed),
+            f"writer of {store.name}": store.writer,
+            f"encoder of {store.name}": store.encoder,
+            f"candidates of {store.name}": f"{store.size}, {store.fusion}",
+        }
+    return named | {"answerer": plan.answerer, "seed": str(plan.seed), "version": version("suffice")}
+
+
+@flow(name="report", persist_result=False)
+def report(protocol: Protocol, lake: str) -> dict[str, str]:
+    """Write the report of what a lake holds for a protocol; returns its paths."""
+    log = Log()
+    plan, dataset = ingest_stage(protocol, lake, log)
+    paths: dict[str, str] = report_stage(protocol, plan, dataset, log)["paths"]
+    return paths

@@ -1,0 +1,47 @@
+"""Answers, verdicts and evidence metrics."""
+
+from prefect import flow
+
+from flows.evidence import conversations_of
+from flows.ingest import ingest_stage
+from flows.protocol import Protocol
+from flows.shards import Log
+from tasks.answer import answer_task, unanswered
+from tasks.judge import judge_task, score_task, unjudged, unscored
+from tasks.plan import Plan
+
+
+def answer_stage(plan: Plan, log: Log) -> None:
+    """Answer each new evidence state once. Stores follow each other: a state that two share is asked once."""
+    log.run(
+        "answer",
+        *(
+            [
+                (answer_task, (plan, store, conversation))
+                for conversation in conversations_of(plan, set(unanswered(plan, store)["question_id"]))
+            ]
+            for store in plan.stores
+        ),
+    )
+
+
+def judge_stage(plan: Plan, log: Log) -> None:
+    """Judge each new answer once, and score each new state against gold."""
+    scores = [
+        (score_task, (plan, store, conversation))
+        for store in plan.stores
+        for conversation in conversations_of(plan, set(unscored(plan, store)["question_id"]))
+    ]
+    judged = unjudged(plan)
+    verdicts = [(judge_task, (plan, conversation)) for conversation in plan.conversation_ids() if conversation in judged]
+    log.run("judge", [*scores, *verdicts])
+
+
+@flow(name="verdicts", persist_result=False)
+def verdicts(protocol: Protocol, lake: str) -> dict[str, int]:
+    """Answer and judge the evidence that a lake holds for a protocol."""
+    log = Log()
+    plan, _ = ingest_stage(protocol, lake, log)
+    answer_stage(plan, log)
+    judge_stage(plan, log)
+    return log.new

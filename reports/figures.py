@@ -1,0 +1,205 @@
+"""What do coverage and latency look like?"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import polars as pl
+import vl_convert
+
+from reports.results import Results
+from reports.tables import ALL, LATENCIES, Cell, Statistics, series_of
+
+COVERAGE: Mapping[str, str] = {
+    "complete_evidence": "All gold turns found",
+    "complete_sessions": "All gold sessions found",
+    "gold_hit": "Any gold turn found",
+}
+# Okabe & Ito 2008 without yellow, neighbours unlike in lightness; shape and dash say the same in grey.
+COLOURS = ("#0072B2", "#D55E00", "currentColor", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#888888")
+SHAPES = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    "triangle-left",
+)
+DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 4], [1, 3])
+SIDE_BY_SIDE = 12
+FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+CONFIG: Mapping[str, Any] = {
+    "font": FONT,
+    "background": "transparent",
+    "padding": {"left": 24, "right": 40, "top": 5, "bottom": 5},  # fonts differ from the one measured here
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "currentColor",
+        "titleColor": "currentColor",
+        "domainColor": "currentColor",
+        "tickColor": "currentColor",
+        "gridColor": "currentColor",
+        "gridOpacity": 0.12,
+        "domainOpacity": 0.4,
+        "tickOpacity": 0.4,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "labelLimit": 320,
+    },
+    "title": {"color": "currentColor", "fontSize": 12, "fontWeight": 600, "anchor": "start", "offset": 10},
+    "legend": {
+        "labelColor": "currentColor",
+        "titleColor": "currentColor",
+        "labelFontSize": 11,
+        "labelLimit": 320,
+        "symbolSize": 70,
+        "symbolStrokeWidth": 1.6,
+        "rowPadding": 3,
+    },
+    "header": {
+        "labelColor": "currentColor",
+        "labelFontSize": 11,
+        "labelFontWeight": 600,
+        "labelAnchor": "start",
+        "labelOrient": "top",
+        "title": None,
+    },
+}
+
+
+def draw(results: Results, statistics: Statistics) -> dict[str, str]:
+    """Figure name to SVG; drawn without network; inherits the text colour of the page it stands in."""
+    figures = {
+        "coverage": coverage_figure(results, statistics),
+        "latency": latency_figure(results, statistics),
+    }
+    return {name: svg for name, svg in figures.items() if svg}
+
+
+def coverage_figure(results: Results, statistics: Statistics) -> str | None:
+    """Coverage at each budget with 95 % bands over conversations, or over questions where there is one
+    conversation. None if no arm has a value."""
+    data = coverage_data(results, statistics)
+    if data.is_empty():
+        return None
+    series = list(dict.fromkeys(data["series"]))
+    budgets = list(dict.fromkeys(data.sort("order")["budget"]))
+    panels = [_coverage_panel(data, name, title, series, budgets) for name, title in COVERAGE.items()]
+    return _svg(alt.hconcat(*panels, spacing=28))
+
+
+def coverage_data(results: Results, statistics: Statistics) -> pl.DataFrame:
+    """A row per arm and coverage measure: `series, budget, order, part, metric, value, low, high`.
+
+    Points of one series are joined only within a `part`, that is between budgets of one unit.
+    """
+    rows = []
+    names = _series_names(results)
+    for order, group in enumerate(statistics.groups):
+        for arm in group.arms:
+            for metric in COVERAGE:
+                found = statistics.estimates[Cell(arm.label, ALL, metric)]
+                by_cluster = found.cluster_low is not None
+                low, high = (found.cluster_low, found.cluster_high) if by_cluster else (found.low, found.high)
+                if found.value is not None:
+                    part = f"{names[arm.label]} {group.words.split()[-1]}"
+                    rows.append((names[arm.label], group.words, order, part, metric, found.value, low, high))
+    columns = ["series", "budget", "order", "part", "metric", "value", "low", "high"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
+    return frame.with_columns(pl.col("value", "low", "high").cast(pl.Float64))
+
+
+def latency_figure(results: Results, statistics: Statistics) -> str | None:
+    """Median and 95th percentile of each arm's latency, budget by budget; None if none is known."""
+    data = _latency_data(statistics)
+    if data.is_empty():
+        return None
+    least = data["median"].min()
+    kind = "log" if isinstance(least, float) and least > 0 else "linear"
+    budgets = list(dict.fromkeys(data["budget"]))
+    rows = [
+        _latency_panel(data.filter(pl.col("budget") == budget), budget, kind, budget == budgets[-1])
+        for budget in budgets
+    ]
+    return _svg(alt.vconcat(*rows, spacing=18).resolve_scale(x="shared"))
+
+
+def _series_names(results: Results) -> dict[str, str]:
+    """Arm label to series; an arm whose budget-less label is taken at its budget keeps its full label."""
+    taken: set[tuple[str, str]] = set()
+    names = {}
+    for arm in results.arms:
+        name = series_of(arm)
+        name = arm.label if (name, arm.budget) in taken else name
+        taken.add((name, arm.budget))
+        names[arm.label] = f"{name} (uses gold)" if arm.uses_gold else name
+    return names
+
+
+def _coverage_panel(
+    data: pl.DataFrame, metric: str, title: str, series: list[str], budgets: list[str]
+) -> alt.LayerChart:
+    """Bands behind lines; a whisker shows the interval of a point that no line joins to another budget."""
+    at = data.filter(pl.col("metric") == metric).sort("order")
+    x = alt.X("budget:N", sort=budgets, title=None, axis=alt.Axis(labelAngle=0, ticks=False))
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=5))
+    base = alt.Chart(at, title=title).encode(x=x, detail="part:N")
+    colour = alt.Color("series:N", sort=series, scale=_scale(series, COLOURS), legend=_legend(series))
+    dash = alt.StrokeDash("series:N", sort=series, scale=_scale(series, DASHES), legend=_legend(series))
+    shape = alt.Shape("series:N", sort=series, scale=_scale(series, SHAPES), legend=_legend(series))
+    wide = at.filter(pl.len().over("part") > 1)
+    lone = at.filter(pl.len().over("part") == 1)
+    band = (
+        alt.Chart(wide)
+        .mark_area(opacity=0.1)
+        .encode(x=x, y="low:Q", y2="high:Q", color=colour, detail="part:N")
+    )
+    line = base.mark_line(strokeWidth=1.6).encode(y=y, color=colour, strokeDash=dash)
+    point = base.mark_point(size=46, filled=True, opacity=1).encode(y=y, color=colour, shape=shape)
+    whisker = alt.Chart(lone).mark_rule(strokeWidth=1.4).encode(x=x, y="low:Q", y2="high:Q", color=colour)
+    return alt.layer(band, whisker, line, point).properties(width=max(230, 76 * len(budgets)), height=380)
+
+
+def _scale(series: list[str], cycle: tuple[Any, ...]) -> alt.Scale:
+    return alt.Scale(domain=series, range=[cycle[i % len(cycle)] for i in range(len(series))])
+
+
+def _legend(series: list[str]) -> alt.Legend:
+    columns = 1 if len(series) <= SIDE_BY_SIDE else 2
+    return alt.Legend(
+        title=None, orient="right", columns=columns, symbolOpacity=1, symbolFillColor="transparent"
+    )
+
+
+def _latency_data(statistics: Statistics) -> pl.DataFrame:
+    median, p95 = LATENCIES
+    rows = []
+    for group in statistics.groups:
+        for arm in group.ranked:
+            middle = statistics.estimates[Cell(arm.label, ALL, median)].value
+            tail = statistics.estimates[Cell(arm.label, ALL, p95)].value
+            if middle is not None and tail is not None:
+                rows.append((arm.label, group.words, middle, tail))
+    return pl.DataFrame(rows, schema=["arm", "budget", "median", "p95"], orient="row")
+
+
+def _latency_panel(data: pl.DataFrame, title: str, kind: Any, last: bool) -> alt.LayerChart:
+    scale = alt.Scale(type=kind, nice=True, zero=kind == "linear")
+    y = alt.Y("arm:N", sort=alt.SortField("median"), title=None, axis=alt.Axis(ticks=False, domain=False))
+    x = alt.X(
+        "median:Q", title="milliseconds a question" if last else None, scale=scale, axis=alt.Axis(tickCount=6)
+    )
+    base = alt.Chart(data, title=title).encode(y=y)
+    span = base.mark_rule(opacity=0.6, color="currentColor").encode(x=x, x2="p95:Q")
+    middle = base.mark_point(filled=True, opacity=1, size=50, shape="circle", color="#0072B2").encode(x=x)
+    tail = base.mark_tick(thickness=2, size=11, color="currentColor").encode(x="p95:Q")
+    return alt.layer(span, middle, tail).properties(width=520, height=alt.Step(20))
+
+
+def _svg(chart: alt.Chart | alt.HConcatChart | alt.VConcatChart) -> str:
+    spec = chart.to_dict()
+    spec["config"] = dict(CONFIG)
+    return str(vl_convert.vegalite_to_svg(spec))

@@ -1,0 +1,184 @@
+"""A lake's finished tables to the `Results` of one run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from reports.results import Arm
+from storage.digests import digest
+from storage.lake import Lake
+from storage.schemas import ANSWERS, GOLD, QUESTIONS, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
+
+BASELINE = "hybrid"
+
+
+@dataclass(frozen=True)
+class StoreAddresses:
+    """Where one store's tables lie."""
+
+    name: str
+    store: str
+    selections: str
+    scores: str
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where a run's tables lie; `verdicts`: judge → address. `question_ids` are expected, in benchmark order."""
+
+    dataset: str
+    gold: str
+    answers: str
+    verdicts: Mapping[str, str]
+    stores: Sequence[StoreAddresses]
+    question_ids: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The tables of `Results`, by the same names, with the reuse that they show."""
+
+    cells: pl.DataFrame
+    verdicts: pl.DataFrame
+    questions: pl.DataFrame
+    records: pl.DataFrame
+    selections: pl.DataFrame
+    reuse: dict[str, int]
+
+
+def load(lake: Lake, addresses: Addresses, arms: Sequence[Arm]) -> Frames:
+    """Every expected cell with what the lake holds of it; what is missing is null.
+
+    Reads only. The frames' columns are those that `Results` documents.
+    """
+    questions = _questions(lake, addresses)
+    expected = pl.DataFrame({"arm": [arm.label for arm in arms]}, schema={"arm": pl.String}).join(
+        questions.select("question_id", "conversation_id", "kind"), how="cross"
+    )
+    per_store = [_selected(lake, store, arms, addresses) for store in addresses.stores]
+    selected = pl.concat(per_store) if per_store else pl.DataFrame()
+    cells = expected.join(selected, on=["arm", "question_id"], how="left", maintain_order="left")
+    cells = cells.join(_replaced(selected, arms), on=["arm", "question_id"], how="left", maintain_order="left")
+    cells = _answered(lake, addresses, cells)
+    verdicts = _verdicts(lake, addresses, cells)
+    return Frames(
+        cells=cells.drop("record_ids"),
+        verdicts=verdicts,
+        questions=questions,
+        records=_records(lake, addresses),
+        selections=selected.select("arm", "question_id", "record_ids"),
+        reuse=_reuse(cells, verdicts),
+    )
+
+
+def _questions(lake: Lake, addresses: Addresses) -> pl.DataFrame:
+    order = pl.DataFrame({"id": list(addresses.question_ids)}, schema={"id": pl.String})
+    rows = order.join(lake.table(QUESTIONS, addresses.dataset).read(), on="id", how="left", maintain_order="left")
+    gold = lake.table(GOLD, addresses.gold).read(["question_id", "answer", "turn_ids"])
+    return (
+        rows.rename({"id": "question_id"})
+        .join(gold, on="question_id", how="left", maintain_order="left")
+        .select("question_id", "conversation_id", "kind", "text", "asked_at", "answer", gold_turn_ids="turn_ids")
+    )
+
+
+def _selected(lake: Lake, store: StoreAddresses, arms: Sequence[Arm], addresses: Addresses) -> pl.DataFrame:
+    """Selections of one store's arms with the size and the metrics of their states."""
+    wanted = [arm.label for arm in arms if arm.store == store.name]
+    columns = ["arm", "question_id", "evidence_hash", "record_ids", "calls", "latency_ms", "stop_reason"]
+    chosen = pl.col("arm").is_in(wanted) & pl.col("question_id").is_in(list(addresses.question_ids))
+    selections = lake.table(SELECTIONS, store.selections).read(columns, where=chosen)
+    key = ["question_id", "evidence_hash"]
+    states = lake.table(STATES, store.store).read([*key, "tokens"])
+    scores = lake.table(SCORES, store.scores).read()
+    return (
+        selections.with_columns(records=pl.col("record_ids").list.len().cast(pl.Int64), calls=pl.col("calls").cast(pl.Int64))
+        .join(states, on=key, how="left")
+        .join(scores, on=key, how="left")
+    )
+
+
+def _replaced(selected: pl.DataFrame, arms: Sequence[Arm]) -> pl.DataFrame:
+    """Share of each selection that the baseline at the same budget and store does not hold."""
+    place = pl.DataFrame(
+        {"arm": [arm.label for arm in arms], "place": [f"{arm.budget}:{arm.store}" for arm in arms]},
+        schema={"arm": pl.String, "place": pl.String},
+    )
+    baselines = [arm.label for arm in arms if arm.reader == BASELINE]
+    placed = selected.select("arm", "question_id", "record_ids").join(place, on="arm")
+    baseline = placed.filter(pl.col("arm").is_in(baselines)).select("place", "question_id", base="record_ids")
+    pairs = placed.join(baseline, on=["place", "question_id"])
+    outside = pl.col("record_ids").list.set_difference("base").list.len()
+    size = pl.col("record_ids").list.len()
+    share = pl.when(size > 0).then(outside / size)
+    return pairs.select("arm", "question_id", replaced=share.cast(pl.Float64))
+
+
+def _answered(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataFrame:
+    answers = lake.table(ANSWERS, addresses.answers).read(["question_id", "evidence_hash", "text", "status"])
+    answers = answers.rename({"text": "answer", "status": "answer_status"})
+    return cells.join(answers, on=["question_id", "evidence_hash"], how="left", maintain_order="left")
+
+
+def _verdicts(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataFrame:
+    texts = cells.select("answer").unique()
+    address = texts.with_columns(text=pl.Series([digest(text) for text in texts["answer"]], dtype=pl.String))
+    given = cells.select("arm", "question_id", "answer", "answer_status").join(
+        address, on="answer", how="left", nulls_equal=True, maintain_order="left"
+    )
+    frames = []
+    for judge, place in addresses.verdicts.items():
+        verdicts = lake.table(VERDICTS, place).read(["question_id", "answer", "score", "status"])
+        judged = given.join(
+            verdicts.rename({"answer": "text"}), on=["question_id", "text"], how="left", maintain_order="left"
+        )
+        known = pl.col("answer_status").is_not_null() & pl.col("status").is_not_null()
+        frames.append(
+            judged.select(
+                "arm",
+                "question_id",
+                judge=pl.lit(judge),
+                status=pl.when(known).then("status").otherwise(pl.lit("missing")),
+                score=pl.when(known).then("score"),
+            )
+        )
+    schema = {"arm": pl.String, "question_id": pl.String, "judge": pl.String, "status": pl.String, "score": pl.Float64}
+    return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+
+
+def _records(lake: Lake, addresses: Addresses) -> pl.DataFrame:
+    columns = ["id", "conversation_id", "session_id", "position", "speaker", "said_at", "text", "source_turn_ids"]
+    frames = [
+        lake.table(RECORDS, store.store)
+        .read(columns)
+        .sort("conversation_id", "position")
+        .select(pl.lit(store.name).alias("store"), *columns)
+        .with_columns(pl.col("position").cast(pl.Int64))
+        for store in addresses.stores
+    ]
+    return pl.concat(frames)
+
+
+def _reuse(cells: pl.DataFrame, verdicts: pl.DataFrame) -> dict[str, int]:
+    """How many cells share a state, and what that saved."""
+    composed = cells.filter(pl.col("evidence_hash").is_not_null())
+    states = composed.select("question_id", "evidence_hash").n_unique() if len(composed) else 0
+    answered = composed.filter(pl.col("answer_status").is_not_null())
+    asked = answered.select("question_id", "evidence_hash").n_unique() if len(answered) else 0
+    judged = verdicts.filter(pl.col("status") != "missing").join(
+        cells.select("arm", "question_id", "answer"), on=["arm", "question_id"]
+    )
+    distinct = judged.select("question_id", "answer", "judge").n_unique() if len(judged) else 0
+    return {
+        "cells": len(cells),
+        "cells with evidence": len(composed),
+        "distinct evidence states": states,
+        "cells that share a state": len(composed) - states,
+        "answers": asked,
+        "answers saved": len(answered) - asked,
+        "verdicts": distinct,
+        "verdicts saved": len(judged) - distinct,
+    }
+
+

@@ -1,0 +1,387 @@
+"""What does a reader of the report see, and where is it written?"""
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from reports.explorer import explorer_page
+from reports.figures import draw
+from reports.findings import Finding, findings, points, verdict
+from reports.results import Arm, Results
+from reports.tables import (
+    ALL,
+    PRIMARY,
+    BudgetGroup,
+    Cell,
+    Estimate,
+    Measure,
+    Statistics,
+    clustered_rows,
+    main_rows,
+    summarise,
+)
+
+QUESTION = "Does the reader hand the agent enough evidence to answer?"
+DIGEST = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
+SHORT_DIGEST = 16
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+OFFLINE = "offline"
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One table cell as text; `mark` is best, above, below, equal, unclear or empty."""
+
+    value: str
+    by_question: str = ""
+    by_cluster: str = ""
+    n: str = ""
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """`note` is what else must be known: that the arm uses gold, or its store where there are several."""
+
+    label: str
+    note: str
+    is_ceiling: bool
+    cells: tuple[Shown, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of one budget."""
+
+    heading: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column's head; `n` is given here where it is the same for every row, else in the cells."""
+
+    title: str
+    definition: str
+    n: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    caption: str
+    heads: tuple[Head, ...]
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A label and its value; `full` is the whole of a digest shown short."""
+
+    label: str
+    value: str
+    full: str = ""
+
+
+def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
+    """Write the report into `folder`, each file whole or not at all; returns what was written by name.
+
+    Names: `report` and `questions` (html), `markdown`, `main` and `clustered` (csv), one per figure (svg).
+    Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
+    """
+    statistics = summarise(results)
+    figures = draw(results, statistics)
+    view = _view(results, statistics, figures)
+    templates = _templates()
+    texts = {
+        "report": ("report.html", templates.get_template("report.html.j2").render(view)),
+        "markdown": ("report.md", templates.get_template("report.md.j2").render(view)),
+        "main": ("main.csv", _csv(main_rows(results, statistics))),
+        "clustered": ("clustered.csv", _csv(clustered_rows(results, statistics))),
+        "questions": ("questions.html", explorer_page(results)),
+    }
+    texts |= {name: (f"{name}.svg", svg) for name, svg in figures.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    return {name: _write(folder / file, text) for name, (file, text) in texts.items()}
+
+
+def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) -> dict[str, Any]:
+    found = findings(results, statistics)
+    return {
+        "title": results.title,
+        "question": QUESTION,
+        "offline": results.offline,
+        "summary": _summary(results),
+        "results": _by_topic(found),
+        "limits": [each.text for each in found if each.kind == "limit"],
+        "samples": f"{results.samples:,}",
+        "seed": results.seed,
+        "evidence": _measure_table("Evidence handed over, %", statistics, _named(statistics, "evidence")),
+        "differences": _difference_table(statistics),
+        "by_kind": [
+            _kind_table(results, statistics, measure)
+            for measure in sorted(_named(statistics, "evidence"), key=lambda m: m.name != PRIMARY)
+        ],
+        "cost": _measure_table(
+            "Cost of a question",
+            statistics,
+            [*_named(statistics, "cost"), *_named(statistics, "latency")],
+        ),
+        "scores": _score_table(results, statistics),
+        "scores_by_kind": [_kind_table(results, statistics, m) for m in _score_measures(results, statistics)],
+        "definitions": [(m.head, m.definition) for m in statistics.measures if m.family != "judged"],
+        "figures": {name: _inline(svg) for name, svg in figures.items()},
+        "reuse": [_fact(label, value) for label, value in results.reuse.items()],
+        "timings": [Fact(stage, _duration(seconds)) for stage, seconds in results.timings.items()],
+        "facts": [_fact(label, value) for label, value in results.facts.items()],
+        "identity": [_digest(name, value) for name, value in results.identity.items()],
+        "ceilings": [a.label for a in results.arms if a.uses_gold],
+    }
+
+
+def _summary(results: Results) -> list[Fact]:
+    conversations = results.questions["conversation_id"].n_unique()
+    return [
+        Fact("Run", results.name),
+        Fact("Benchmark", results.benchmark),
+        Fact("Split", results.split),
+        Fact("Questions", f"{results.questions.height:,} in {conversations:,} conversations"),
+        Fact("Arms", f"{len(results.arms):,}"),
+    ]
+
+
+def _by_topic(found: Sequence[Finding]) -> dict[str, list[str]]:
+    topics: dict[str, list[str]] = {}
+    for each in found:
+        if each.kind == "result":
+            topics.setdefault(each.topic, []).append(each.text)
+    return topics
+
+
+def _named(statistics: Statistics, family: str) -> list[Measure]:
+    return [each for each in statistics.measures if each.family == family]
+
+
+def _measure_table(caption: str, statistics: Statistics, columns: Sequence[Measure]) -> Table:
+    heads = [Head(measure.head, measure.definition) for measure in columns]
+
+    def show(group: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
+        measure = columns[place]
+        found = statistics.estimates[Cell(arm.label, ALL, measure.name)]
+        return _show(statistics, group, arm, ALL, measure), found
+
+    return _table(caption, heads, statistics.groups, show)
+
+
+def _kind_table(results: Results, statistics: Statistics, measure: Measure) -> Table:
+    kinds = (ALL, *results.kinds)
+    heads = [Head(f"{kind} (apart)" if kind in results.apart else kind, "") for kind in kinds]
+
+    def show(group: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
+        found = statistics.estimates[Cell(arm.label, kinds[place], measure.name)]
+        return _show(statistics, group, arm, kinds[place], measure), found
+
+    label = f" ({OFFLINE})" if results.offline and measure.family == "judged" else ""
+    return _table(f"{measure.head}{label} by category, %", heads, statistics.groups, show)
+
+
+def _difference_table(statistics: Statistics) -> Table | None:
+    """Arm minus hybrid at the same budget; None if no arm has a baseline."""
+    columns = _named(statistics, "evidence")
+    heads = [Head(measure.head, measure.definition) for measure in columns]
+    groups = [
+        BudgetGroup(g.budget, g.words, tuple(a for a in g.ranked if a.label in statistics.baselines), ())
+        for g in statistics.groups
+    ]
+
+    def show(_: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
+        found = statistics.differences[Cell(arm.label, ALL, columns[place].name)]
+        mark = "" if found.value is None else verdict(found)
+        value = points(found.value)
+        by_question = _range(found.low, found.high, points, " to ")
+        by_cluster = _range(found.cluster_low, found.cluster_high, points, " to ")
+        return Shown(value, by_question, by_cluster, f"{found.n:,}", mark), found
+
+    kept = [group for group in groups if group.ranked]
+    return _table("Difference from hybrid, percentage points", heads, kept, show) if kept else None
+
+
+def _score_measures(results: Results, statistics: Statistics) -> list[Measure]:
+    """Strict scores of each judge, and those over judged cells where any arm's differ."""
+    judged = _named(statistics, "judged")
+    chosen = []
+    for strict, over_judged in zip(judged[::2], judged[1::2], strict=True):
+        chosen.append(strict)
+        pairs = [
+            (statistics.estimates[Cell(a.label, ALL, m.name)].n for m in (strict, over_judged))
+            for a in results.arms
+        ]
+        if any(len(set(pair)) > 1 for pair in pairs):
+            chosen.append(over_judged)
+    return chosen
+
+
+def _score_table(results: Results, statistics: Statistics) -> Table | None:
+    columns = _score_measures(results, statistics)
+    caption = (
+        f"Scores of {OFFLINE} answers by {OFFLINE} judges, %" if results.offline else "Scores of answers, %"
+    )
+    return _measure_table(caption, statistics, columns) if columns else None
+
+
+def _table(
+    caption: str,
+    heads: Sequence[Head],
+    groups: Sequence[BudgetGroup],
+    show: Callable[[BudgetGroup, Arm, int], tuple[Shown, Estimate]],
+) -> Table:
+    """Blocks of rows, with a column's n moved into its head where every row has the same."""
+    found = {
+        (arm.label, place): show(group, arm, place)
+        for group in groups
+        for arm in group.arms
+        for place in range(len(heads))
+    }
+    counts = [{own.n for (_, at), (_, own) in found.items() if at == place} for place in range(len(heads))]
+    shared = [f"{max(own, default=0):,}" if len(own - {0}) < 2 else "" for own in counts]
+    stores = {arm.store for group in groups for arm in group.arms}
+
+    def cell(arm: Arm, place: int) -> Shown:
+        own = found[arm.label, place][0]
+        return Shown(own.value, own.by_question, own.by_cluster, "" if shared[place] else own.n, own.mark)
+
+    blocks = tuple(
+        Block(
+            group.words,
+            tuple(
+                Row(
+                    arm.label,
+                    _note(arm, stores),
+                    arm.uses_gold,
+                    tuple(cell(arm, place) for place in range(len(heads))),
+                )
+                for arm in group.arms
+            ),
+        )
+        for group in groups
+    )
+    return Table(
+        caption, tuple(Head(h.title, h.definition, n) for h, n in zip(heads, shared, strict=True)), blocks
+    )
+
+
+def _note(arm: Arm, stores: Collection[str]) -> str:
+    notes = ["uses gold, not ranked"] if arm.uses_gold else []
+    return "; ".join([*notes, f"store {arm.store}"] if len(stores) > 1 else notes)
+
+
+def _show(statistics: Statistics, group: BudgetGroup, arm: Arm, kind: str, measure: Measure) -> Shown:
+    found = statistics.estimates[Cell(arm.label, kind, measure.name)]
+    number = _number_of(measure)
+    best = measure.ranks and arm.label in statistics.best(group, kind, measure.name)
+    return Shown(
+        number(found.value),
+        _range(found.low, found.high, number, "–"),
+        _range(found.cluster_low, found.cluster_high, number, "–"),
+        f"{found.n:,}",
+        "best" if best else "",
+    )
+
+
+def _number_of(measure: Measure) -> Callable[[float | None], str]:
+    def show(value: float | None) -> str:
+        if value is None:
+            return "–"
+        if measure.is_share:
+            return f"{100 * value:.1f}"
+        if measure.family == "latency":
+            return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
+        return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+    return show
+
+
+def _range(low: float | None, high: float | None, show: Callable[[float | None], str], dash: str) -> str:
+    """Empty also where both ends are one value: there resampling cannot show any uncertainty."""
+    return "" if low is None or high is None or low == high else f"{show(low)}{dash}{show(high)}"
+
+
+def _fact(label: str, value: Any) -> Fact:
+    return Fact(label, ", ".join(_plain(value)) or "–")
+
+
+def _plain(value: Any) -> Iterator[str]:
+    """A fact's value as words: numbers grouped, lists and mappings laid out, missing as a dash."""
+    if isinstance(value, Mapping):
+        for key, own in value.items():
+            yield f"{key}: {', '.join(_plain(own))}"
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for own in value:
+            yield from _plain(own)
+    elif isinstance(value, bool):
+        yield "yes" if value else "no"
+    elif isinstance(value, int):
+        yield f"{value:,}"
+    elif isinstance(value, float):
+        yield f"{value:,.4g}"
+    else:
+        yield "–" if value is None else str(value)
+
+
+def _digest(name: str, value: str) -> Fact:
+    text = str(value)
+    if not DIGEST.fullmatch(text):
+        return Fact(name, text)
+    return Fact(name, text.removeprefix("sha256:")[:SHORT_DIGEST], text)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {seconds % 60:.0f} s"
+
+
+def _inline(svg: str) -> Markup:
+    """An SVG for HTML, where namespaces are implied; Vega has escaped its texts."""
+    return Markup(re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg))
+
+
+def _csv(frame: pl.DataFrame) -> str:
+    """CSV whose text cells no spreadsheet takes for a formula."""
+    text = pl.selectors.string()
+    risky = text.str.head(1).is_in(FORMULA_STARTS)
+    return frame.with_columns(pl.when(risky).then(pl.lit("'") + text).otherwise(text).name.keep()).write_csv()
+
+
+def _templates() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    found.filters["md"] = _markdown
+    return found
+
+
+def _markdown(text: str) -> Markup:
+    """User text that can neither break out of a Markdown line or table cell nor open an HTML element."""
+    inert = re.sub(r"([\\`*\[\]|])", r"\\\1", " ".join(str(text).split()))
+    return Markup(inert.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+
+
+def _write(path: Path, text: str) -> Path:
+    """Replace `path` as a whole; a lone surrogate, which UTF-8 cannot hold, becomes U+FFFD."""
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    half.write_bytes(re.sub("[\ud800-\udfff]", "\ufffd", text).encode("utf-8"))
+    half.replace(path)
+    return path

@@ -1,0 +1,232 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const { questions, arms } = data;
+  const size = questions.id.length;
+  const OUTCOMES = { 2: ["complete", "complete"], 1: ["partial", "partial"], 0: ["miss", "miss"], "-": ["no gold", "none"], "?": ["missing", "none"] };
+  const at = (id) => document.getElementById(id);
+  const form = at("filters"), list = at("list"), detail = at("detail"), count = at("count");
+
+  // Control characters are shown as their pictures; every text reaches the page through textContent alone.
+  const visible = (text) => String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0))).replace(/\u007f/g, "\u2421");
+  function make(tag, className, text, ...children) {
+    const element = document.createElement(tag);
+    if (className) element.className = className;
+    if (text !== undefined && text !== null && text !== "") { element.textContent = visible(text); element.dir = "auto"; }
+    element.append(...children);
+    return element;
+  }
+  function options(select, labels) {
+    labels.forEach((label, i) => { const o = document.createElement("option"); o.value = i; o.textContent = visible(label); select.append(o); });
+  }
+
+  options(at("kind"), data.kinds);
+  options(at("conversation"), data.conversations);
+  options(at("arm"), arms.map((a) => a.label));
+  options(at("other"), arms.map((a) => a.label));
+
+  const haystack = questions.text.map((text, q) => `${text ?? ""}\n${questions.answer[q] ?? ""}\n${questions.id[q]}`.toLowerCase());
+  const rows = questions.text.map((text, q) => {
+    const badge = make("span", "badge");
+    const meta = make("div", "meta", "", make("span", "", data.kinds[questions.kind[q]]), make("span", "", data.conversations[questions.conversation[q]]), badge);
+    const row = make("li", "", "", make("div", "q", text), meta);
+    row.id = `row-${q}`;
+    row.setAttribute("role", "option");
+    row.setAttribute("aria-selected", "false");
+    row.dataset.q = q;
+    return row;
+  });
+  list.append(...rows);
+
+  const LEVEL = { 0: 0, 1: 1, 2: 2 };
+  let shown = [];
+  let chosen = -1;
+  let badgesOf = -1;
+  const opened = new Set();
+
+  function related(relation, a, b) {
+    if (!relation) return true;
+    if (!(a in LEVEL) || !(b in LEVEL)) return false;
+    return relation === "differ" ? a !== b : relation === "above" ? LEVEL[a] > LEVEL[b] : LEVEL[a] < LEVEL[b];
+  }
+
+  function filter() {
+    const words = at("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const kind = at("kind").value, conversation = at("conversation").value, outcome = at("outcome").value;
+    const arm = Number(at("arm").value || 0), other = at("other").value, relation = at("relation").value;
+    const own = data.outcome[arm] ?? "", theirs = other === "" ? "" : data.outcome[Number(other)];
+    shown = [];
+    for (let q = 0; q < size; q++) {
+      const keep = (kind === "" || questions.kind[q] === Number(kind))
+        && (conversation === "" || questions.conversation[q] === Number(conversation))
+        && (outcome === "" || own[q] === outcome)
+        && (other === "" || related(relation, own[q], theirs[q]))
+        && words.every((word) => haystack[q].includes(word));
+      if (rows[q].hidden === keep) rows[q].hidden = !keep;
+      if (keep) shown.push(q);
+    }
+    if (badgesOf !== arm) {
+      badgesOf = arm;
+      rows.forEach((row, q) => mark(row.lastChild.lastChild, own[q]));
+    }
+    count.textContent = `${shown.length.toLocaleString("en")} of ${size.toLocaleString("en")} questions` + (arms.length ? `, marked by ${visible(arms[arm].label)}` : "");
+  }
+
+  function mark(badge, outcome) {
+    const [word, style] = OUTCOMES[outcome] ?? ["", "none"];
+    badge.className = `badge ${style}`;
+    badge.textContent = word;
+  }
+
+  function choose(q, { scroll = true, hash = true } = {}) {
+    if (q < 0 || q >= size) return;
+    if (chosen >= 0) rows[chosen].setAttribute("aria-selected", "false");
+    chosen = q;
+    rows[q].setAttribute("aria-selected", "true");
+    list.setAttribute("aria-activedescendant", rows[q].id);
+    if (scroll) rows[q].scrollIntoView({ block: "nearest" });
+    if (hash) history.replaceState(null, "", `#q=${encodeURIComponent(questions.id[q])}`);
+    show(q);
+  }
+
+  function record(store, conversation, place) {
+    const shelf = data.records[store]?.[conversation];
+    if (!shelf || typeof place !== "number" || place < 0) return null;
+    return { id: shelf.id[place], session: data.sessions[shelf.session[place]], speaker: data.speakers[shelf.speaker[place]], date: data.dates[shelf.date[place]], text: shelf.text[place] };
+  }
+
+  function turn(rank, found, id, hit, extra) {
+    const head = make("div", "head");
+    if (hit) head.append(make("span", "badge hit", "hit"));
+    if (found) head.append(make("b", "", found.speaker), make("span", "", found.date), make("span", "", found.id));
+    else head.append(make("span", "", id));
+    const body = make("div", "", "", head, found ? make("div", "text", found.text) : make("div", "soft", "This turn's text is in no store of this run."));
+    if (extra) body.append(extra);
+    return make("li", hit ? "hit" : "", "", make("span", "rank", rank), body);
+  }
+
+  function finders(q) {
+    const found = data.gold[q].map(() => []);
+    arms.forEach((arm, a) => {
+      const picked = data.picks[a][q];
+      if (!picked) return;
+      const order = Array.isArray(picked) ? picked : picked.hits;
+      const best = new Map();
+      for (const [place, gold] of data.hits[arm.store][q]) {
+        const rank = order.indexOf(place);
+        if (rank >= 0 && !(best.get(gold) <= rank)) best.set(gold, rank);
+      }
+      for (const [gold, rank] of best) found[gold].push(Array.isArray(picked) ? `${arm.label} #${rank + 1}` : arm.label);
+    });
+    return found;
+  }
+
+  function golds(q) {
+    const section = make("section", "", "", make("h3", "", "Gold turns"));
+    if (!data.gold[q].length) { section.append(make("p", "note", "This question names no gold turn.")); return section; }
+    const found = finders(q);
+    section.append(make("ol", "turns", "", ...data.gold[q].map(([id, store, place], i) => {
+      const by = found[i].length ? `Picked by ${found[i].join(", ")}` : "Picked by no arm";
+      return turn(i + 1, record(store, questions.conversation[q], place), id, false, make("div", "found", by));
+    })));
+    return section;
+  }
+
+  function picks(q, a) {
+    const picked = data.picks[a][q], store = arms[a].store;
+    if (picked === null) return make("p", "note", "This cell is missing: the arm handed over nothing that was kept.");
+    const hits = new Set(data.hits[store][q].map(([place]) => place));
+    const row = (place, i) => turn(i, record(store, questions.conversation[q], place), place, hits.has(place));
+    if (Array.isArray(picked)) return picked.length ? make("ol", "turns", "", ...picked.map((place, i) => row(place, i + 1))) : make("p", "note", "No record was picked.");
+    const note = make("p", "note", `${picked.n.toLocaleString("en")} records were picked; the ${picked.hits.length} that hold gold are shown.`);
+    return make("div", "", "", note, make("ol", "turns", "", ...picked.hits.map((place) => row(place, ""))));
+  }
+
+  function scores(q, a) {
+    return data.judges.map((judge, j) => {
+      const value = data.verdicts[j][a][q];
+      if (value === null) return `${judge} not expected`;
+      return value < 0 ? `${judge} ${data.statuses[-1 - value]}` : `${judge} ${(value / 1000).toFixed(2)}`;
+    }).join(" · ");
+  }
+
+  function arm(q, a) {
+    const badge = make("span", "badge");
+    mark(badge, data.outcome[a][q]);
+    const picked = data.picks[a][q];
+    const n = picked === null ? "" : `${(Array.isArray(picked) ? picked.length : picked.n).toLocaleString("en")} records`;
+    const answer = data.answer[a][q], status = data.answer_status[a][q];
+    const said = answer >= 0 ? data.answers[answer] : status >= 0 ? `(${data.statuses[status]})` : "";
+    const label = arms[a].label + (arms[a].gold ? " (uses gold)" : "");
+    const summary = make("summary", "", "", make("span", "label", label), badge, make("span", "soft", n), make("span", "said", said));
+    if (data.judges.length) summary.append(make("span", "scores", scores(q, a)));
+    const box = make("details", "", "", summary);
+    const fill = () => { if (box.open && box.childElementCount === 1) box.append(picks(q, a)); };
+    box.addEventListener("toggle", () => { fill(); if (box.open) opened.add(a); else opened.delete(a); });
+    if (opened.has(a)) { box.open = true; fill(); }
+    return box;
+  }
+
+  function show(q) {
+    const meta = make("p", "meta", "", make("span", "", data.kinds[questions.kind[q]]), make("span", "", data.conversations[questions.conversation[q]]));
+    if (questions.asked[q]) meta.append(make("span", "", `asked ${questions.asked[q]}`));
+    const link = make("a", "", questions.id[q]);
+    link.href = `#q=${encodeURIComponent(questions.id[q])}`;
+    meta.append(link);
+    const gold = questions.answer[q];
+    const answer = make("p", "answer", "", make("span", "soft", "Gold answer  "), gold === null ? make("span", "soft", "none") : make("span", "", gold));
+    const held = make("section", "", "", make("h3", "", "What each arm handed over"));
+    if (data.offline) held.append(make("p", "note", "", make("span", "offline", "offline"), " Answers and scores come from offline programs, not from language models."));
+    let budget = null;
+    arms.map((own, a) => a).forEach((a) => {
+      if (arms[a].budget !== budget) { budget = arms[a].budget; held.append(make("p", "budget", budget)); }
+      held.append(arm(q, a));
+    });
+    detail.replaceChildren(make("h2", "", questions.text[q]), meta, answer, golds(q), held);
+    detail.scrollTop = 0;
+  }
+
+  function step(by) {
+    if (!shown.length) return;
+    const place = shown.indexOf(chosen);
+    const next = place < 0 ? (by > 0 ? 0 : shown.length - 1) : Math.min(shown.length - 1, Math.max(0, place + by));
+    choose(shown[next]);
+  }
+
+  function fromHash() {
+    const match = /^#q=(.*)$/.exec(location.hash);
+    if (!match) return false;
+    let id = match[1];
+    try { id = decodeURIComponent(id); } catch { /* a hash typed by hand may hold a bare percent sign */ }
+    const q = questions.id.indexOf(id);
+    if (q < 0) { detail.replaceChildren(make("p", "note", `No question has the id ${id}.`)); return true; }
+    if (rows[q].hidden) { form.reset(); filter(); }
+    choose(q, { hash: false });
+    return true;
+  }
+
+  form.addEventListener("input", filter);
+  form.addEventListener("submit", (event) => { event.preventDefault(); list.focus(); step(1); });
+  form.addEventListener("reset", () => setTimeout(filter));
+  list.addEventListener("click", (event) => { const row = event.target.closest("li"); if (row) choose(Number(row.dataset.q), { scroll: false }); });
+  window.addEventListener("hashchange", fromHash);
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+    if (event.key === "Escape" && typing) { event.target.blur(); list.focus(); return; }
+    if (typing) return;
+    const inList = document.activeElement === list;
+    const moves = { j: 1, k: -1 };
+    if (inList) Object.assign(moves, { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -size, End: size });
+    if (event.key in moves) { event.preventDefault(); step(moves[event.key]); }
+    else if (event.key === "/") { event.preventDefault(); at("search").focus(); at("search").select(); }
+    else if (event.key === "Enter" && inList) { event.preventDefault(); detail.focus(); }
+  });
+
+  if (arms.length) opened.add(0);
+  filter();
+  if (!fromHash()) {
+    if (size) choose(0, { hash: false });
+    else detail.replaceChildren(make("p", "note", "This run has no questions."));
+  }
+})();

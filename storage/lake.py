@@ -1,0 +1,64 @@
+"""Where a lake keeps its files."""
+
+import json
+import os
+from pathlib import Path
+
+from storage.digests import short
+from storage.errors import InputError
+from storage.schemas import TableSpec
+from storage.tables import KeyedTable, write_whole
+
+SCHEMA_VERSION = 1
+
+
+class Lake:
+    """A folder of keyed Parquet tables, LanceDB indexes and reports.
+
+    `table(spec, scope)` is one table within one content address; what differs in any input lies elsewhere.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+
+    @classmethod
+    def open(cls, root: str | Path) -> "Lake":
+        """The lake at `root`, made if it is not there.
+
+        Raises `InputError` if the place cannot be written or holds a lake of another schema version.
+        """
+        lake = cls(root)
+        marker = lake.root / "lake.json"
+        try:
+            if not marker.exists():
+                lake.root.mkdir(parents=True, exist_ok=True)
+                write_whole(marker, json.dumps({"schema": SCHEMA_VERSION}).encode())
+            found = json.loads(marker.read_text(encoding="utf-8")).get("schema")
+        except (OSError, ValueError, AttributeError) as error:
+            raise InputError(f"lake {lake.root}: cannot be opened ({error}); name a writable folder with --lake") from error
+        if found != SCHEMA_VERSION:
+            raise InputError(
+                f"lake {lake.root}: schema version {SCHEMA_VERSION} expected, {found} found; use a new folder with --lake"
+            )
+        if not os.access(lake.root, os.W_OK):
+            raise InputError(f"lake {lake.root}: not writable; name a writable folder with --lake")
+        return lake
+
+    def table(self, spec: TableSpec, scope: str) -> KeyedTable:
+        """The part of a table that belongs to one content address (`scope`, a digest)."""
+        return KeyedTable(self.root / spec.name / short(scope), spec)
+
+    @property
+    def vectors(self) -> Path:
+        """The folder of the LanceDB indexes."""
+        return self.root / "vectors"
+
+    @property
+    def reports(self) -> Path:
+        """The folder of the written reports, one folder a run."""
+        return self.root / "reports"
+
+    @property
+    def prefect(self) -> Path:
+        """The home of the embedded Prefect server's database."""
+        return self.root / ".prefect"

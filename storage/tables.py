@@ -1,0 +1,116 @@
+"""Parquet tables whose rows have keys and whose part files are written whole or not at all."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from storage.errors import InputError
+from storage.schemas import TableSpec
+
+
+class CorruptPart(InputError):
+    """A part file that cannot be read; `path` names it."""
+
+    def __init__(self, path: Path, cause: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: a readable Parquet part expected, {cause} found; delete this file and run again")
+
+
+class KeyedTable:
+    """An append-only set of content-named Parquet parts in one folder.
+
+    Appending the same rows twice gives the same file. Rows with equal keys are one row: the one whose
+    part file comes first by name, so that readers agree whatever the order of writing.
+    """
+
+    def __init__(self, folder: Path, spec: TableSpec) -> None:
+        self.folder = folder
+        self.spec = spec
+
+    def append(self, rows: Sequence[Mapping[str, Any]] | pa.Table) -> int:
+        """Write rows as one part; returns their number. Nothing is written for no rows."""
+        table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=self.spec.schema)
+        if table.num_rows:
+            data = _parquet_bytes(table.cast(self.spec.schema))
+            name = f"part-{hashlib.sha256(data).hexdigest()[:32]}.parquet"
+            write_whole(self.folder / name, data)
+        return table.num_rows
+
+    def read(
+        self, columns: Iterable[str] | None = None, *, where: pl.Expr | None = None, distinct: bool = True
+    ) -> pl.DataFrame:
+        """Rows as a frame, duplicates resolved; an empty frame of the right types where nothing is written.
+
+        `where` filters on key columns or others alike. Raises `CorruptPart` for an unreadable part.
+        """
+        wanted = list(columns) if columns is not None else self.spec.schema.names
+        parts = self.parts()
+        if not parts:
+            return self._empty().select(wanted)
+        needed = [name for name in self.spec.schema.names if name in wanted or name in self.spec.key]
+        try:
+            frame = pl.scan_parquet(parts, glob=False)
+            frame = frame.filter(where) if where is not None else frame
+            rows = frame.select(needed).collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise self._named(error) from error
+        if distinct and len(parts) > 1:
+            rows = rows.unique(subset=list(self.spec.key), keep="first", maintain_order=True)
+        return rows.select(wanted)
+
+    def missing(self, expected: pl.DataFrame) -> pl.DataFrame:
+        """The rows of `expected` (its columns are key columns) that the table does not hold."""
+        present = self.read(expected.columns)
+        return expected.join(present.unique(), on=expected.columns, how="anti")
+
+    def holds_any(self) -> bool:
+        """Whether anything has been written."""
+        return bool(self.parts())
+
+    def parts(self) -> list[Path]:
+        """The part files in the order that resolves duplicates."""
+        return sorted(self.folder.glob("part-*.parquet"))
+
+    def _empty(self) -> pl.DataFrame:
+        frame = pl.from_arrow(self.spec.schema.empty_table())
+        if not isinstance(frame, pl.DataFrame):
+            raise TypeError(f"{self.spec.name}: a table schema expected")
+        return frame
+
+    def _named(self, error: Exception) -> Exception:
+        """The unreadable part behind `error`, or the error itself where all parts can be read."""
+        for part in self.parts():
+            try:
+                pq.read_table(part)
+            except (pa.ArrowException, OSError) as cause:
+                return CorruptPart(part, str(cause).splitlines()[0])
+        return error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that others see all of it or nothing: a hidden temporary file, fsync, rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _parquet_bytes(table: pa.Table) -> bytes:
+    buffer = BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()

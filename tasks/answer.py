@@ -1,0 +1,71 @@
+"""Each evidence state that has no answer is answered once, whatever arms share it."""
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from storage.lake import Lake
+from storage.schemas import ANSWERS, SELECTIONS, STATES
+from tasks import specs
+from tasks.answerers import ANSWERERS
+from tasks.outcomes import Answer
+from tasks.plan import Plan, StorePlan
+from tasks.shard import shard
+
+SAVED_TOGETHER = 500
+
+
+def answer(plan: Plan, store: StorePlan, conversation_id: str) -> int:
+    """Answer one conversation's states that the lake holds no answer of; returns how many. Sees no gold.
+
+    Replies are saved every `SAVED_TOGETHER`, so that a killed run repeats few.
+    """
+    lake = Lake(plan.lake)
+    missing = unanswered(plan, store, conversation_id)
+    if missing.is_empty():
+        return 0
+    states = lake.table(STATES, store.store).read().join(missing, on=missing.columns, how="semi")
+    questions = {question.id: question for question in plan.questions(conversation_id)}
+    records = {record.id: record for record in plan.records(store, conversation_id)}
+    items = [
+        (questions[row["question_id"]], [records[id] for id in row["record_ids"]])
+        for row in states.iter_rows(named=True)
+    ]
+    keys = states.select("question_id", "evidence_hash").rows()
+    return _save(plan, keys, specs.make(ANSWERERS, plan.answerer, "answerer").answer_many(items))
+
+
+def unanswered(plan: Plan, store: StorePlan, conversation_id: str | None = None) -> pl.DataFrame:
+    """The (question_id, evidence_hash) of the run's selections that have no answer yet."""
+    return Lake(plan.lake).table(ANSWERS, plan.answers).missing(selected_states(plan, store, conversation_id))
+
+
+def selected_states(plan: Plan, store: StorePlan, conversation_id: str | None = None) -> pl.DataFrame:
+    """The distinct (question_id, evidence_hash) that the run's arms selected from one store."""
+    ids = [question.id for question in plan.questions(conversation_id)]
+    names = [str(arm) for arm in plan.arms_of(store)]
+    table = Lake(plan.lake).table(SELECTIONS, store.selections(plan.seed))
+    chosen = pl.col("question_id").is_in(ids) & pl.col("arm").is_in(names)
+    return table.read(["question_id", "evidence_hash"], where=chosen).unique(maintain_order=True)
+
+
+def _save(plan: Plan, keys: Sequence[tuple[str, ...]], answers: Iterator[Answer]) -> int:
+    table, rows = Lake(plan.lake).table(ANSWERS, plan.answers), []
+    for key, reply in zip(keys, answers, strict=True):
+        rows.append(
+            {
+                "question_id": key[0],
+                "evidence_hash": key[1],
+                "text": reply.text,
+                "status": reply.status,
+                "raw": reply.raw,
+            }
+        )
+        if len(rows) == SAVED_TOGETHER:
+            table.append(rows)
+            rows = []
+    table.append(rows)
+    return len(keys)
+
+
+answer_task = shard("answer", answer)

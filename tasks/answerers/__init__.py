@@ -1,0 +1,33 @@
+"""What an answerer is, and which there are."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Protocol
+
+from storage.records import Question, Record
+from tasks.answerers.extractive import Extractive
+from tasks.outcomes import Answer
+
+
+class Answerer(Protocol):
+    """Answers questions from their evidence, and from nothing else: gold never reaches it.
+
+    `offline`: needs no model and costs nothing; its numbers are labelled as its own in every table.
+    """
+
+    name: ClassVar[str]
+    offline: ClassVar[bool]
+
+    def spec(self) -> dict[str, object]:
+        """Everything that changes replies, as plain JSON values; part of every answer's key."""
+        ...
+
+    def answer_many(self, items: Sequence[tuple[Question, Sequence[Record]]]) -> Iterator[Answer]:
+        """One answer an item, in the items' order, each yielded as soon as it is known.
+
+        An item is (question, evidence records, oldest first). Empty evidence is answered by the declared
+        rule `tasks.outcomes.NO_INFORMATION`, not by a model.
+        """
+        ...
+
+
+ANSWERERS: Mapping[str, type[Answerer]] = {"extractive": Extractive}

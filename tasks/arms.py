@@ -1,0 +1,89 @@
+"""What an arm is: reader, parameters, budget and store, with a printed form that parses back."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from readers import READERS
+from readers.types import Budget
+from storage.errors import InputError
+from tasks import specs
+
+ORACLE = "oracle"
+_BUDGET = re.compile(r"k(\d+)|t(\d+)|all")
+_ARM = re.compile(r"(?P<reader>[^@]+?)(?:@(?P<budget>[\w.]+))?(?::(?P<store>[\w-]+))?")
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Gold turns first, then the pool's order: the ceiling. It sees gold, so it is no reader and never ranked."""
+
+    title = "gold turns first, then the pool's order (sees gold: the ceiling, not a reader)"
+    source = "this project"
+
+
+ARM_READERS: dict[str, type[Any]] = {**READERS, ORACLE: Oracle}
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm. `str(arm)` is its identity: `mmr(trade=0.7)@k10`, with `:store` where the store is not the first."""
+
+    reader: Any
+    budget: str
+    store: str
+    default_store: bool = True
+
+    def __str__(self) -> str:
+        suffix = "" if self.default_store else f":{self.store}"
+        return f"{self.name}@{self.budget}{suffix}"
+
+    @property
+    def name(self) -> str:
+        """The reader's printed form, without the budget."""
+        return specs.printed(ARM_READERS, self.reader)
+
+    @property
+    def uses_gold(self) -> bool:
+        """Whether the arm is assembled where gold may be seen."""
+        return isinstance(self.reader, Oracle)
+
+    @property
+    def limits(self) -> Budget:
+        """The budget that the reader is held to."""
+        return budget(self.budget)
+
+
+def arms(forms: Sequence[str], budgets: Sequence[str], stores: Sequence[str]) -> list[Arm]:
+    """All arms that `forms` name, in order, without repeats.
+
+    A form without a budget is taken at each of `budgets`, one without a store over the first of `stores`.
+    Raises `InputError` for what cannot be parsed, an unknown reader, parameter, budget or store.
+    """
+    found: dict[str, Arm] = {}
+    for form in forms:
+        match = _ARM.fullmatch(form.strip())
+        if not match:
+            raise InputError(f"arms: the form reader(parameter=value)@budget:store expected, {form!r} found")
+        store = match["store"] or stores[0]
+        if store not in stores:
+            raise InputError(f"arm {form!r}: one of the stores {', '.join(stores)} expected, {store!r} found")
+        reader = specs.make(ARM_READERS, match["reader"], "reader")
+        if not match["budget"] and not budgets:
+            raise InputError(f"arm {form!r}: a budget expected, none found; write {form}@k10 or set budgets")
+        for text in [match["budget"]] if match["budget"] else budgets:
+            budget(text)
+            arm = Arm(reader, text, store, store == stores[0])
+            found.setdefault(str(arm), arm)
+    return list(found.values())
+
+
+def budget(text: str) -> Budget:
+    """`k10`: ten records; `t2000`: 2,000 tokens; `all`: no bound. Raises `InputError` for anything else."""
+    match = _BUDGET.fullmatch(text)
+    if not match:
+        raise InputError(f"budget: k<records>, t<tokens> or all expected, {text!r} found")
+    if match[1]:
+        return Budget(records=int(match[1]))
+    return Budget(tokens=int(match[2])) if match[2] else Budget()

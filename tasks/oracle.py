@@ -1,0 +1,58 @@
+"""The ceiling: gold turns first, then the pool's order. It sees gold and is no reader."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from readers.types import Access, Budget, Evidence, Pool, Query
+from tasks.arms import Arm
+from tasks.compose import Read, missing_cells, save
+from tasks.conversation import Conversation
+from tasks.plan import Plan, StorePlan
+from tasks.shard import shard
+
+
+def compose_oracle(plan: Plan, store: StorePlan, conversation_id: str) -> int:
+    """Selections of the oracle's (arm, question) that the lake lacks; returns how many."""
+    arms = [arm for arm in plan.arms_of(store) if arm.uses_gold]
+    missing = missing_cells(plan, store, arms, conversation_id)
+    if missing.is_empty():
+        return 0
+    conversation = Conversation.load(plan, store, conversation_id)
+    gold = {id: row.turn_ids for id, row in plan.gold_of(conversation_id).items()}
+    return save(plan, store, conversation, missing, {str(arm): _read(arm, conversation, gold) for arm in arms})
+
+
+def assemble(
+    gold_turn_ids: Collection[str],
+    pool_ids: Sequence[str],
+    sources: Mapping[str, Sequence[str]],
+    tokens: Mapping[str, int],
+    budget: Budget,
+) -> Evidence:
+    """Evidence with every record of a gold turn first (in the order of `sources`), then the pool, within `budget`.
+
+    `sources`: record id → source turn ids, in time order; `tokens`: record id → token count.
+    """
+    wanted = set(gold_turn_ids)
+    gold = [id for id, turns in sources.items() if wanted.intersection(turns)]
+    order = list(dict.fromkeys([*gold, *pool_ids]))
+    size, spent = 0, 0
+    for id in order if budget.records is None else order[: budget.records]:
+        spent += tokens[id]
+        if budget.tokens is not None and spent > budget.tokens:
+            break
+        size += 1
+    return Evidence(ids=tuple(order[:size]), stop_reason="budget" if size < len(order) else "pool_exhausted")
+
+
+def _read(arm: Arm, conversation: Conversation, gold: Mapping[str, Sequence[str]]) -> Read:
+    sources = {record.id: record.source_turn_ids for record in conversation.records}
+    tokens = dict(zip(sources, conversation.tokens.tolist(), strict=True))
+    limits = arm.limits
+
+    def read(query: Query, pool: Pool, access: Access) -> Evidence:
+        return assemble(gold[query.id], pool.ids, sources, tokens, limits)
+
+    return read
+
+
+oracle_task = shard("oracle", compose_oracle)

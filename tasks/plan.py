@@ -1,0 +1,156 @@
+"""What a run will do, as addresses and printed forms that any worker can read."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from storage.digests import digest
+from storage.lake import Lake
+from storage.records import Gold, Question, Record
+from storage.rows import from_frame
+from storage.schemas import GOLD, QUESTIONS, RECORDS
+from tasks import specs
+from tasks.answerers import ANSWERERS
+from tasks.arms import Arm, arms
+from tasks.encoders import ENCODERS
+from tasks.judges import JUDGES
+from tasks.pool import FUSIONS
+from tasks.provenance import code
+from tasks.writers import WRITERS
+
+
+@dataclass(frozen=True)
+class StorePlan:
+    """One store with its index and pools. Every property is a content address of what it is made from."""
+
+    name: str
+    dataset: str
+    writer: str
+    encoder: str
+    fusion: str
+    size: int
+
+    @cached_property
+    def store(self) -> str:
+        """The address of the records."""
+        writer = specs.make(WRITERS, self.writer, "writer")
+        return digest(
+            {
+                "dataset": self.dataset,
+                "writer": [self.writer, specs.parameters(writer)],
+                "code": code("tasks.writers", "tasks.store", "tasks.evidence"),
+            }
+        )
+
+    @cached_property
+    def encoding(self) -> str:
+        """The address of the encoder: vectors are cached by it and their text."""
+        encoder = specs.make(ENCODERS, self.encoder, "encoder")
+        return digest({"encoder": encoder.identity(), "code": code("tasks.encoders")})
+
+    @cached_property
+    def index(self) -> str:
+        """The address of the records with their vectors."""
+        return digest({"store": self.store, "encoder": self.encoding})
+
+    @cached_property
+    def pool(self) -> str:
+        """The address of the candidates."""
+        fusion = specs.make(FUSIONS, self.fusion, "pool.fusion")
+        return digest(
+            {
+                "index": self.index,
+                "fusion": [type(fusion).__name__, specs.parameters(fusion)],
+                "size": self.size,
+                "code": code("tasks.pool", "tasks.text"),
+            }
+        )
+
+    def selections(self, seed: int) -> str:
+        """The address of what readers select from the pools."""
+        made = code("readers", "tasks.compose", "tasks.access", "tasks.arms", "tasks.oracle")
+        return digest({"pool": self.pool, "seed": seed, "code": made})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run: which questions, stores, arms, answerer and judges. Holds no data, only names and addresses."""
+
+    lake: str
+    benchmark: str
+    dataset: str
+    gold: str
+    seed: int
+    stores: tuple[StorePlan, ...]
+    arm_forms: tuple[str, ...]
+    budgets: tuple[str, ...]
+    answerer: str
+    judges: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+    conversations: tuple[str, ...] = ()
+    limit: int | None = None
+
+    @cached_property
+    def arms(self) -> list[Arm]:
+        """Every arm of the run, in the protocol's order."""
+        return arms(self.arm_forms, self.budgets, [store.name for store in self.stores])
+
+    def arms_of(self, store: StorePlan) -> list[Arm]:
+        """The arms that read one store."""
+        return [arm for arm in self.arms if arm.store == store.name]
+
+    @property
+    def answers(self) -> str:
+        """The address of the answers: what was asked and who answered. Gold has no part in it."""
+        answerer = specs.make(ANSWERERS, self.answerer, "answerer")
+        made = code("tasks.answerers", "tasks.text", "tasks.evidence")
+        return digest({"dataset": self.dataset, "answerer": [self.answerer, answerer.spec()], "code": made})
+
+    def verdicts(self, judge: str) -> str:
+        """The address of one judge's verdicts."""
+        spec = specs.make(JUDGES, judge, "judge").spec()
+        made = code("tasks.judges", "tasks.text")
+        return digest({"gold": self.gold, "judge": [judge, spec], "code": made})
+
+    def scores(self, store: StorePlan) -> str:
+        """The address of the evidence metrics of one store's states."""
+        return digest({"gold": self.gold, "store": store.store, "code": code("tasks.metrics")})
+
+    def questions(self, conversation_id: str | None = None) -> list[Question]:
+        """The run's questions in benchmark order, of one conversation or of all.
+
+        `limit` takes the first questions of each conversation in turn, so that few questions still span all of
+        them.
+        """
+        frame = Lake(self.lake).table(QUESTIONS, self.dataset).read()
+        if self.kinds:
+            frame = frame.filter(pl.col("kind").is_in(self.kinds))
+        if self.conversations:
+            frame = frame.filter(pl.col("conversation_id").is_in(self.conversations))
+        frame = frame.sort("place")
+        if self.limit is not None:
+            turn = pl.int_range(pl.len()).over("conversation_id")
+            frame = frame.with_columns(turn=turn).sort("turn", "place").head(self.limit).sort("place")
+        if conversation_id is not None:
+            frame = frame.filter(pl.col("conversation_id") == conversation_id)
+        return from_frame(Question, frame)
+
+    def gold_of(self, conversation_id: str) -> dict[str, Gold]:
+        """Question id → gold of one conversation. Only metrics, judges and the oracle may call this."""
+        ids = [question.id for question in self.questions(conversation_id)]
+        frame = Lake(self.lake).table(GOLD, self.gold).read(where=pl.col("question_id").is_in(ids))
+        return {gold.question_id: gold for gold in from_frame(Gold, frame)}
+
+    def conversation_ids(self) -> list[str]:
+        """The conversations of the run's questions, in benchmark order."""
+        return list(dict.fromkeys(question.conversation_id for question in self.questions()))
+
+    def records(self, store: StorePlan, conversation_id: str) -> list[Record]:
+        """One conversation's records in time order."""
+        return from_frame(Record, self.record_frame(store, conversation_id))
+
+    def record_frame(self, store: StorePlan, conversation_id: str) -> pl.DataFrame:
+        """One conversation's rows of the records table in time order."""
+        table = Lake(self.lake).table(RECORDS, store.store)
+        return table.read(where=pl.col("conversation_id") == conversation_id).sort("position")

@@ -1,0 +1,52 @@
+"""Shared places and small inputs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REAL_DATA = Path(__file__).parents[2] / "shared" / "data"
+SAMPLE = Path(__file__).parents[1] / "tasks" / "sources" / "sample" / "conversations.json"
+
+
+@pytest.fixture(scope="session")
+def locomo_file() -> Path:
+    """The real LoCoMo release; tests that need it skip where it is not beside the checkout."""
+    path = REAL_DATA / "locomo" / "locomo10.json"
+    if not path.is_file():
+        pytest.skip(f"needs the LoCoMo release at {path}")
+    return path
+
+
+def conversation(name: str = "c1", **changes: Any) -> dict[str, Any]:
+    """One small conversation in LoCoMo's format: two sessions, four turns, three questions."""
+    said = {
+        "sample_id": name,
+        "conversation": {
+            "speaker_a": "Ada",
+            "speaker_b": "Bo",
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": [
+                {"speaker": "Ada", "dia_id": "D1:1", "text": "I adopted a parrot yesterday."},
+                {"speaker": "Bo", "dia_id": "D1:2", "text": "Lovely!", "blip_caption": "a green parrot"},
+            ],
+            "session_2_date_time": "9:05 am on 1 June, 2023",
+            "session_2": [
+                {"speaker": "Bo", "dia_id": "D2:1", "text": "How is the parrot?"},
+                {"speaker": "Ada", "dia_id": "D2:2", "text": "He is called Kiwi."},
+            ],
+        },
+        "qa": [
+            {"question": "When did Ada adopt a parrot?", "answer": "7 May 2023", "evidence": ["D1:1"], "category": 2},
+            {"question": "Who is Kiwi?", "answer": "Ada's parrot", "evidence": ["D1:1", "D2:2"], "category": 1},
+            {"question": "What is Bo's dog called?", "adversarial_answer": "Kiwi", "evidence": ["D2:2"], "category": 5},
+        ],
+    }
+    return {**said, **changes}
+
+
+def write_locomo(path: Path, *conversations: dict[str, Any]) -> Path:
+    """A LoCoMo file of these conversations."""
+    path.write_text(json.dumps(list(conversations) or [conversation()]), encoding="utf-8")
+    return path

@@ -1,0 +1,279 @@
+"""The written report: whole, self-contained, safe to open and to load into a spreadsheet."""
+
+import csv
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.report_fixture import HOSTILE, build_results
+
+from reports.explorer import embedded, explorer_data
+from reports.page import write_report
+from reports.results import Results
+from reports.tables import main_rows, measures
+
+FILES = {
+    "report.html",
+    "report.md",
+    "main.csv",
+    "clustered.csv",
+    "questions.html",
+    "coverage.svg",
+    "latency.svg",
+}
+
+
+class Page(HTMLParser):
+    """Elements and attributes that a browser would act on."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for own, attributes in self.tags if own == tag]
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return build_results()
+
+
+@pytest.fixture(scope="module")
+def written(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    return write_report(results, tmp_path_factory.mktemp("report") / "new" / "folder")
+
+
+def data_of(page: str) -> dict[str, object]:
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert match
+    found = json.loads(match[1])
+    assert isinstance(found, dict)
+    return found
+
+
+def test_every_file_is_written_and_no_half_of_one_stays(written: Mapping[str, Path]) -> None:
+    assert {path.name for path in written.values()} == FILES
+    assert {path.name for path in written["report"].parent.iterdir()} == FILES
+
+
+def test_a_report_that_cannot_be_computed_leaves_the_old_one(results: Results, tmp_path: Path) -> None:
+    (tmp_path / "main.csv").write_text("old")
+    broken = replace(results, cells=pl.concat([results.cells, results.cells.head(1)]))
+    with pytest.raises(ValueError, match="distinct keys"):
+        write_report(broken, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["main.csv"]
+
+
+@pytest.mark.parametrize("name", ["report", "questions"])
+def test_pages_refer_to_nothing_outside_their_folder(written: Mapping[str, Path], name: str) -> None:
+    page = Page(written[name].read_text(encoding="utf-8"))
+    assert not [
+        t for t, _ in page.tags if t in ("link", "iframe", "img", "object", "embed", "base", "form")
+    ] or (name == "questions" and not page.named("link") + page.named("img") + page.named("iframe"))
+    for tag, attributes in page.tags:
+        for key in ("href", "src", "action", "xlink:href", "data"):
+            target = attributes.get(key)
+            assert target is None or target.startswith("#") or target in FILES, (tag, target)
+        assert not [key for key in attributes if key.startswith("on")]
+    (policy,) = [m["content"] for m in page.named("meta") if m.get("http-equiv") == "Content-Security-Policy"]
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+
+
+def test_the_report_page_holds_no_address_at_all(written: Mapping[str, Path]) -> None:
+    text = written["report"].read_text(encoding="utf-8")
+    assert not re.search(r"https?://(?!evil\.example)", text)
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_hostile_texts_stay_text(written: Mapping[str, Path]) -> None:
+    report = Page(written["report"].read_text(encoding="utf-8"))
+    assert report.named("script") == []
+    questions = Page(written["questions"].read_text(encoding="utf-8"))
+    assert [attributes.get("type") for attributes in questions.named("script")] == ["application/json", None]
+    assert "Fixture &lt;b&gt;run" in written["report"].read_text(encoding="utf-8")
+
+
+def test_templates_do_not_expand_what_data_holds(results: Results, tmp_path: Path) -> None:
+    written = write_report(replace(results, title=HOSTILE[4]), tmp_path)
+    for name in ("report", "markdown", "questions"):
+        assert "7 * 7" in written[name].read_text(encoding="utf-8")
+
+
+def test_tables_name_their_columns_and_rows(written: Mapping[str, Path]) -> None:
+    page = Page(written["report"].read_text(encoding="utf-8"))
+    assert len(page.named("caption")) == len(page.named("table")) >= 10
+    assert all(th.get("scope") in ("col", "row", "rowgroup") for th in page.named("th"))
+
+
+def test_offline_scores_are_labelled_in_every_table_that_shows_them(
+    written: Mapping[str, Path], results: Results, tmp_path: Path
+) -> None:
+    captions = re.findall(r"<caption>(.*?)</caption>", written["report"].read_text(encoding="utf-8"))
+    scored = [caption for caption in captions if "lexical" in caption or "Scores" in caption]
+    assert len(scored) >= 3
+    assert all('class="offline"' in caption for caption in scored)
+    online = write_report(replace(results, offline=False), tmp_path)["report"].read_text(encoding="utf-8")
+    assert 'class="offline"' not in online
+
+
+def test_digests_are_short_with_the_whole_to_copy(written: Mapping[str, Path], results: Results) -> None:
+    text = written["report"].read_text(encoding="utf-8")
+    full = results.identity["dataset"]
+    assert f'title="{full}">{full[:16]}<span class="rest">{full[16:]}</span>' in text
+    assert "extractive@1 (offline)" in text
+
+
+def test_each_budget_is_a_block_of_its_own(written: Mapping[str, Path]) -> None:
+    text = written["report"].read_text(encoding="utf-8")
+    table = text[text.index("Evidence handed over") :].split("</table>")[0]
+    assert re.findall(r'scope="rowgroup"[^>]*><span>([^<]+)', table) == [
+        "2 records",
+        "5 records",
+        "No budget",
+    ]
+    gold = re.search(r'<tr class="ceiling">.*?</tr>', table, re.DOTALL)
+    assert gold
+    assert "uses gold, not ranked" in gold[0]
+    assert 'class="best"' not in gold[0]
+
+
+def test_main_csv_reads_back_as_main_rows(written: Mapping[str, Path], results: Results) -> None:
+    read = pl.read_csv(written["main"], schema_overrides={"k": pl.String})
+    assert read.equals(main_rows(results).with_columns(pl.col("arm"))), "nothing in it looks like a formula"
+    header, *rows = list(csv.reader(written["main"].open(encoding="utf-8")))
+    assert header == ["benchmark", "split", "arm", "k", "kind", "metric", "value", "low", "high", "n"]
+    assert len(rows) == len(results.arms) * (1 + len(results.kinds)) * len(measures(results))
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+def test_labels_that_start_like_formulas_are_quoted_in_csv(
+    results: Results, tmp_path: Path, start: str
+) -> None:
+    label = f"{start}cmd|' /C calc'!A0"
+    arms = [replace(a, label=label) if a.label == "bm25@k2" else a for a in results.arms]
+    rename = pl.col("arm").replace({"bm25@k2": label})
+    made = replace(
+        results,
+        arms=arms,
+        cells=results.cells.with_columns(rename),
+        verdicts=results.verdicts.with_columns(rename),
+        selections=results.selections.with_columns(rename),
+    )
+    for name in ("main", "clustered"):
+        rows = list(csv.DictReader(write_report(made, tmp_path)[name].open(encoding="utf-8", newline="")))
+        assert {row["arm"] for row in rows if "calc" in row["arm"]} == {f"'{label}"}
+        assert not any(row["value"].startswith("'") for row in rows)
+
+
+def test_markdown_tables_keep_their_width(written: Mapping[str, Path]) -> None:
+    text = written["markdown"].read_text(encoding="utf-8")
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+        assert len(widths) == 1
+    assert "<script" not in text
+
+
+def test_lone_surrogates_do_not_stop_a_report(results: Results, tmp_path: Path) -> None:
+    made = replace(results, title="half \ud83d of a pair", facts={"bad \udc00": "\ud800"})
+    written = write_report(made, tmp_path)
+    assert "half \ufffd of a pair" in written["report"].read_text(encoding="utf-8")
+    assert data_of(written["questions"].read_text(encoding="utf-8"))["title"] == "half \ufffd of a pair"
+
+
+def test_embedded_json_can_neither_end_its_element_nor_a_line() -> None:
+    text = embedded({"t": list(HOSTILE), "half": "\ud800"})
+    assert not re.search("[<>&\u2028\u2029]", text)
+    assert json.loads(text) == {"t": list(HOSTILE), "half": "\ufffd"}
+
+
+def test_the_explorers_data_reads_back_from_the_page(written: Mapping[str, Path], results: Results) -> None:
+    read = data_of(written["questions"].read_text(encoding="utf-8"))
+    assert read == json.loads(json.dumps(explorer_data(results)))
+
+
+def test_the_explorer_resolves_every_pick_and_marks_hits_as_the_metrics_do(results: Results) -> None:
+    data = explorer_data(results)
+    cells = {(row["arm"], row["question_id"]): row for row in results.cells.iter_rows(named=True)}
+    picked = {(arm, q): ids for arm, q, ids in results.selections.iter_rows()}
+    for a, arm in enumerate(results.arms):
+        for q, question in enumerate(data["questions"]["id"]):
+            places = data["picks"][a][q]
+            if (arm.label, question) not in picked:
+                assert places is None
+                continue
+            shelf = data["records"][0][data["questions"]["conversation"][q]]
+            if isinstance(places, list):
+                assert [shelf["id"][place] for place in places] == picked[arm.label, question]
+            hits = {
+                gold for place, gold in data["hits"][0][q] if not isinstance(places, list) or place in places
+            }
+            recall = cells[arm.label, question]["evidence_recall"]
+            gold = results.questions["gold_turn_ids"][q]
+            assert recall is None or recall == pytest.approx(len(hits) / len(gold))
+
+
+def test_outcomes_are_complete_partial_miss_missing_or_without_gold(results: Results) -> None:
+    data = explorer_data(results)
+    arm = [a.label for a in results.arms].index("mem_pursuit@k2")
+    own = results.cells.filter(pl.col("arm") == "mem_pursuit@k2")
+    for q, row in enumerate(own.iter_rows(named=True)):
+        complete, hit = row["complete_evidence"], row["gold_hit"]
+        gold = len(results.questions["gold_turn_ids"][q]) > 0
+        unknown = "?" if gold else "-"
+        expected = unknown if complete is None else "2" if complete == 1 else "1" if hit else "0"
+        assert data["outcome"][arm][q] == expected
+    assert "?" in data["outcome"][arm]
+
+
+def test_long_evidence_is_counted_with_its_hits_alone() -> None:
+    results = build_results(turns=30, questions=3)
+    data = explorer_data(results)
+    whole = data["picks"][[a.reader for a in results.arms].index("full_context")]
+    assert whole[0]["n"] == 120
+    assert whole[0]["hits"] == [place for place, _ in data["hits"][0][0]]
+
+
+def test_a_run_with_nothing_in_it_is_still_a_report(results: Results, tmp_path: Path) -> None:
+    nothing = replace(
+        results,
+        arms=(),
+        kinds=(),
+        judges=(),
+        facts={},
+        identity={},
+        reuse={},
+        timings={},
+        cells=results.cells.clear(),
+        verdicts=results.verdicts.clear(),
+        questions=results.questions.clear(),
+        records=results.records.clear(),
+        selections=results.selections.clear(),
+    )
+    assert set(write_report(nothing, tmp_path)) == {"report", "markdown", "main", "clustered", "questions"}
+
+
+def test_the_explorer_of_a_full_benchmark_stays_below_six_megabytes() -> None:
+    results = build_results(
+        readers=("hybrid", "bm25", "dense", "mmr", "dpp", "coverage", "random", "oracle"),
+        budgets=(20, 21),
+        conversations=10,
+        sessions=28,
+        turns=21,
+        questions=199,
+        full_context=False,
+    )
+    assert (results.questions.height, results.records.height, len(results.arms)) == (1990, 5880, 16)
+    assert len(embedded(explorer_data(results)).encode()) < 6_000_000
