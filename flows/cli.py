@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -263,7 +264,7 @@ def _run_flow(
 
 
 def _print_summary(summary: Mapping[str, Any]) -> None:
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=120)
     if "headline" in summary:
         _print_headline(console, summary["headline"], summary["offline"])
         reuse = summary["reuse"]
@@ -276,14 +277,14 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
     new = ", ".join(f"{count:,} {stage}" for stage, count in summary["new"].items() if count)
     console.print(f"New in this run: {new or 'nothing, all was in the lake'}.", highlight=False)
     if "paths" in summary:
-        console.print(f"Report: {summary['paths']['report.html']}", highlight=False, soft_wrap=True)
+        console.print(f"Report: {summary['paths']['report']}", highlight=False, soft_wrap=True)
 
 
 def _print_headline(console: Console, headline: list[dict[str, Any]], offline: bool) -> None:
-    columns = list(headline[0])
-    title = "Overall, %" + (" (answers and verdicts by the offline programs)" if offline else "")
-    table = Table(*columns, title=title)
+    title = "Overall, %" + ("; answers and verdicts are the offline programs'" if offline else "")
+    table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
+    for name in headline[0]:
+        table.add_column(name, justify="left" if name == "arm" else "right", no_wrap=True)
     for row in headline:
-        table.add_row(*("" if row[name] is None else str(row[name]) for name in columns))
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
     console.print(table)
-

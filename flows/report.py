@@ -1,7 +1,6 @@
 """A run's finished tables to a report."""
 
 import json
-from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -49,7 +48,7 @@ def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> 
         "arms": [arm.label for arm in results.arms],
         "reuse": dict(results.reuse),
         "offline": results.offline,
-        "headline": _headline(paths["main.csv"], results.judges),
+        "headline": _headline(paths["main"], results),
     }
     write_whole(done, json.dumps(summary, indent=1, ensure_ascii=False).encode())
     log.end("report", len(paths), perf_counter() - start)
@@ -120,7 +119,7 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
 
 
 _SHOWN = {
-    "gold_hit": "Gold Hit",
+    "gold_hit": "gold hit",
     "evidence_recall": "recall",
     "complete_evidence": "complete",
     "session_recall": "sessions",
@@ -128,14 +127,16 @@ _SHOWN = {
 }
 
 
-def _headline(table: Path, judges: Sequence[str]) -> list[dict[str, Any]]:
-    """One row an arm: its overall percentages, as the command prints them."""
+def _headline(table: Path, results: Results) -> list[dict[str, Any]]:
+    """One row an arm, budget by budget: its overall percentages, as the command prints them."""
     rows = pl.read_csv(table, schema_overrides={"k": pl.String}).filter(pl.col("kind") == "all")
     values = {(row["arm"], row["metric"]): row["value"] for row in rows.iter_rows(named=True)}
-    shown = _SHOWN | {judge: judge for judge in judges}
+    shown = _SHOWN | {f"{judge}_strict": judge for judge in results.judges}
+    budgets = list(dict.fromkeys(arm.budget for arm in results.arms))
     return [
-        {"arm": arm} | {title: _percent(values.get((arm, metric))) for metric, title in shown.items()}
-        for arm in dict.fromkeys(rows["arm"])
+        {"arm": arm.label + (" (uses gold)" if arm.uses_gold else "")}
+        | {title: _percent(values.get((arm.label, metric))) for metric, title in shown.items()}
+        for arm in sorted(results.arms, key=lambda arm: budgets.index(arm.budget))
     ]
 
 

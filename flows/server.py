@@ -5,7 +5,7 @@ from pathlib import Path
 
 _QUIET = {
     "DO_NOT_TRACK": "1",
-    "LANCE_LOG": "error",
+    "LANCEDB_LOG": "error",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_DATABASE_TIMEOUT": "60",

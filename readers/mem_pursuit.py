@@ -66,13 +66,12 @@ def mem_pursuit(
     Raises `ValueError` for shapes that do not match, a non-finite query, k < 0, ridge <= 0, tau < 0 or patience < 1.
     """
     _check(k, ridge, tau, patience)
-    vector = _vector(query)
-    matrix = _matrix(memories, "memories")
+    vector = _array(query, np.float32, 1, "query")
+    matrix = _array(memories, np.float32, 2, "memories")
     if matrix.shape[1] != vector.shape[0]:
         raise ValueError(f"memories are {matrix.shape[1]}-dimensional, the query has {vector.shape[0]} dimensions")
-    products, kind = _gram(gram, matrix.shape[0])
-    rows = _scratch.indices(matrix.shape[0])
-    return _walk(vector, matrix, rows, products, kind, k, ridge, tau, patience)
+    size = matrix.shape[0]
+    return _walk(vector, matrix, _scratch.indices(size), _gram(gram, size), k, ridge, tau, patience)
 
 
 def mem_pursuit_batch(
@@ -100,7 +99,7 @@ def mem_pursuit_batch(
     _check(k, ridge, tau, patience)
     if threads < 1:
         raise ValueError(f"threads is {threads}, it must be at least 1")
-    vectors = _matrix(queries, "queries")
+    vectors = _array(queries, np.float32, 2, "queries")
     pools = memories if rows is None else rows
     if len(pools) != len(vectors):
         raise ValueError(f"{'memories' if rows is None else 'rows'} ({len(pools)} pools) must match queries ({len(vectors)})")
@@ -111,14 +110,14 @@ def mem_pursuit_batch(
         def one(i: int) -> Pursuit:
             return mem_pursuit(vectors[i], memories[i], k, ridge=ridge, tau=tau, patience=patience)
     else:
-        store = _matrix(memories, "memories")  # type: ignore[arg-type]
+        store = _array(memories, np.float32, 2, "memories")
         if store.shape[1] != vectors.shape[1]:
             raise ValueError(f"memories are {store.shape[1]}-dimensional, queries have {vectors.shape[1]} dimensions")
-        products, kind = _gram(gram, len(store))
+        products = _gram(gram, len(store))
         places = [_rows(r, len(store)) for r in rows]
 
         def one(i: int) -> Pursuit:
-            return _walk(_vector(vectors[i]), store, places[i], products, kind, k, ridge, tau, patience)
+            return _walk(vectors[i], store, places[i], products, k, ridge, tau, patience)
 
     if threads == 1 or len(vectors) < 2:
         return [one(i) for i in range(len(vectors))]
@@ -160,61 +159,58 @@ class _Workspace(threading.local):
         self.places = _frozen(np.arange(0))
 
     def fit(self, size: int, dim: int, steps: int) -> None:
-        floats = 2 * (steps + 1) ** 2 + 8 * (steps + 1) + 2 * dim + 4 * size
-        integers = 4 * size + 2 * (steps + 1)
+        floats, integers = kernels.floats_needed(size, dim, steps), kernels.integers_needed(size, steps)
         if self.floats.shape[0] < floats:
             self.floats = np.empty(floats)
         if self.integers.shape[0] < integers:
             self.integers = np.empty(integers, dtype=np.int64)
-        if self.narrow.shape[0] < dim:
+        if self.narrow.shape[0] != dim:
             self.narrow = np.empty(dim, dtype=np.float32)
 
     def indices(self, size: int) -> NDArray[np.int64]:
-        if self.places.shape[0] < size:
+        if self.places.shape[0] != size:
             self.places = _frozen(np.arange(size, dtype=np.int64))
-        return self.places[:size]
+        return self.places
 
 
 def _walk(
     query: NDArray[np.float32],
     memories: NDArray[np.float32],
     rows: NDArray[np.int64],
-    gram: NDArray[Any],
-    kind: int,
+    gram: tuple[NDArray[np.float32], NDArray[np.float64]],
     k: int,
     ridge: float,
     tau: float | None,
     patience: int,
 ) -> Pursuit:
-    size, dim = rows.shape[0], memories.shape[1]
+    size = rows.shape[0]
     steps = min(k, size)
     scratch = _scratch
-    scratch.fit(size, dim, steps)
-    order, weights, losses = np.empty(steps, dtype=np.int64), np.empty(steps), np.empty(steps + 1)
-    losses[0] = np.dot(query.astype(np.float64), query)
+    scratch.fit(size, memories.shape[1], steps)
+    order, result = np.empty(steps, dtype=np.int64), np.empty((3, steps))
     length, certificate, reason = kernels.pursue(
         query,
         memories,
         rows,
-        gram,
-        kind,
+        gram[0],
+        gram[1],
         ridge,
         -1.0 if tau is None else tau,
         patience,
         order,
-        weights,
-        losses[1:],
+        result,
         scratch.floats,
         scratch.integers,
-        scratch.narrow[:dim],
+        scratch.narrow,
     )
-    losses = losses[: length + 1]
+    if reason == kernels.BAD_QUERY:
+        raise ValueError("the query holds NaN or infinity")
     return Pursuit(
         order=order[:length],
-        weights=weights[:length],
-        residual_norms=np.sqrt(np.maximum(losses[1:], 0.0)),
-        gains=losses[:-1] - losses[1:],
-        certificate=None if length == 0 else float(certificate),
+        weights=result[0, :length],
+        residual_norms=result[1, :length],
+        gains=result[2, :length],
+        certificate=certificate if length else None,
         stop_reason=_REASONS[reason],
     )
 
@@ -230,49 +226,40 @@ def _check(k: int, ridge: float, tau: float | None, patience: int) -> None:
         raise ValueError(f"patience is {patience}, it must be at least 1")
 
 
-def _vector(query: Floats) -> NDArray[np.float32]:
-    vector = np.asarray(query)
-    if vector.ndim != 1:
-        raise ValueError(f"the query must be (d,), it is {vector.shape}")
-    vector = _frozen(np.require(vector, np.float32, ["C", "A"]))
-    if not np.isfinite(vector).all():
-        raise ValueError("the query holds NaN or infinity")
-    return vector
+def _array(values: Any, dtype: type, axes: int, name: str) -> NDArray[Any]:
+    """`values` as a read-only, C-contiguous array of `dtype`; read-only, so that one compiled kernel serves all."""
+    array = np.asarray(values)
+    if array.ndim != axes:
+        raise ValueError(f"{name} must have {axes} dimension{'s' * (axes > 1)}, not {array.ndim} {array.shape}")
+    if array.dtype != dtype or not array.flags.carray:
+        array = np.require(array, dtype, ["C", "A"])
+    return _frozen(array)
 
 
-def _matrix(values: Floats, name: str) -> NDArray[np.float32]:
-    matrix = np.asarray(values)
-    if matrix.ndim != 2:
-        raise ValueError(f"{name} must be (n, d), they are {matrix.shape}")
-    return _frozen(np.require(matrix, np.float32, ["C", "A"]))
-
-
-def _gram(gram: Floats | None, size: int) -> tuple[NDArray[Any], int]:
+def _gram(gram: Floats | None, size: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """(the Gram where it is rounded, the Gram where it is float64); the other one is empty."""
     if gram is None:
-        return _NO_GRAM, kernels.NO_GRAM
+        return _NO_GRAM
     products = np.asarray(gram)
     if products.shape != (size, size):
         raise ValueError(f"gram {products.shape} must be ({size}, {size}) to match memories ({size})")
     if products.dtype == np.float64:
-        return _frozen(np.require(products, np.float64, ["C", "A"])), kernels.EXACT_GRAM
-    return _frozen(np.require(products, np.float32, ["C", "A"])), kernels.ROUNDED_GRAM
+        return _NO_GRAM[0], _array(products, np.float64, 2, "gram")
+    return _array(products, np.float32, 2, "gram"), _NO_GRAM[1]
 
 
 def _rows(rows: Ints, size: int) -> NDArray[np.int64]:
-    places = _frozen(np.require(rows, np.int64, ["C", "A"]))
-    if places.ndim != 1:
-        raise ValueError(f"the rows of a pool must be (P,), they are {places.shape}")
+    places = _array(rows, np.int64, 1, "the rows of a pool")
     if places.size and not (0 <= places.min() and places.max() < size):
         raise ValueError(f"rows {places.min()} to {places.max()} must lie in a store of {size}")
     return places
 
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view: one compiled kernel then serves writable and read-only inputs alike."""
     view = values.view()
     view.flags.writeable = False
     return view
 
 
-_NO_GRAM = _frozen(np.empty((0, 0), dtype=np.float32))
+_NO_GRAM = (_frozen(np.empty((0, 0), dtype=np.float32)), _frozen(np.empty((0, 0))))
 _scratch = _Workspace()

@@ -39,7 +39,7 @@ class Xquad:
             raise ValueError(f"trade ({self.trade}) must be in [0, 1]")
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
-        usable = np.isfinite(pool.dense) & np.isfinite(pool.vectors).all(axis=1)
+        usable = np.asarray(np.isfinite(pool.vectors).all(axis=1))
         coverage = access.coverage(query, pool) if isinstance(access, Aspects) else pool.dense[None]
         order, gains = xquad(pool.dense, coverage, budget.most(pool), trade=self.trade, usable=usable)
         return selected(pool, order, budget, gains=gains)
@@ -55,8 +55,9 @@ def xquad(
 ) -> tuple[Ints, Floats]:
     """The first min(k, n) records by xQuAD, with the score each had when it was taken.
 
-    `relevance`: (n,). `coverage`: (A, n), A may be 0. `usable`: (n,) bool, finite relevance where not given.
-    Ties within 1e-12 go to the lower index. Unusable records come last, in index order, with the score NaN.
+    `relevance`: (n,). `coverage`: (A, n), A may be 0. `usable`: (n,) bool, all where not given.
+    Ties within 1e-12 go to the lower index. Records that are not usable or lack a finite
+    relevance come last, in index order, with the score NaN.
     Raises `ValueError` if the lengths differ.
     Source: Santos et al. 2010; inferred: min-max over the usable records for both probabilities, 0 where all
     values are equal; a strength that is not finite counts as the least.

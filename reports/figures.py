@@ -16,6 +16,7 @@ COVERAGE: Mapping[str, str] = {
     "gold_hit": "Any gold turn found",
 }
 # Okabe & Ito 2008 without yellow, neighbours unlike in lightness; shape and dash say the same in grey.
+# Eight colours and seven shapes, so that the ninth series does not look like the first.
 COLOURS = ("#0072B2", "#D55E00", "currentColor", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#888888")
 SHAPES = (
     "circle",
@@ -25,7 +26,6 @@ SHAPES = (
     "cross",
     "triangle-down",
     "triangle-right",
-    "triangle-left",
 )
 DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 4], [1, 3])
 SIDE_BY_SIDE = 12
@@ -148,7 +148,7 @@ def _coverage_panel(
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=5))
     base = alt.Chart(at, title=title).encode(x=x, detail="part:N")
     colour = alt.Color("series:N", sort=series, scale=_scale(series, COLOURS), legend=_legend(series))
-    dash = alt.StrokeDash("series:N", sort=series, scale=_scale(series, DASHES), legend=_legend(series))
+    dash = alt.StrokeDash("series:N", sort=series, scale=_scale(series, DASHES), legend=None)
     shape = alt.Shape("series:N", sort=series, scale=_scale(series, SHAPES), legend=_legend(series))
     wide = at.filter(pl.len().over("part") > 1)
     lone = at.filter(pl.len().over("part") == 1)

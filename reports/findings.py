@@ -198,8 +198,8 @@ def _missing_cells(results: Results, statistics: Statistics) -> Iterator[str]:
     left_out = results.questions.height - questions.height
     if left_out:
         yield (
-            f"{left_out:,} questions of kind {_listed(list(results.apart))} have rows of their own and stay out "
-            f"of every overall number."
+            f"{left_out:,} questions of kind {_listed(list(results.apart))} have rows of their own and stay "
+            f"out of every overall number."
         )
     with_gold = questions.filter(pl.col("gold_turn_ids").list.len() > 0).height
     without = questions.height - with_gold

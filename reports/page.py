@@ -136,7 +136,8 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         ),
         "scores": _score_table(results, statistics),
         "scores_by_kind": [_kind_table(results, statistics, m) for m in _score_measures(results, statistics)],
-        "definitions": [(m.head, m.definition) for m in statistics.measures if m.family != "judged"],
+        "evidence_terms": _terms(statistics, "evidence"),
+        "cost_terms": [*_terms(statistics, "cost"), *_terms(statistics, "latency")],
         "figures": {name: _inline(svg) for name, svg in figures.items()},
         "reuse": [_fact(label, value) for label, value in results.reuse.items()],
         "timings": [Fact(stage, _duration(seconds)) for stage, seconds in results.timings.items()],
@@ -167,6 +168,10 @@ def _by_topic(found: Sequence[Finding]) -> dict[str, list[str]]:
 
 def _named(statistics: Statistics, family: str) -> list[Measure]:
     return [each for each in statistics.measures if each.family == family]
+
+
+def _terms(statistics: Statistics, family: str) -> list[Fact]:
+    return [Fact(each.head, each.definition) for each in _named(statistics, family)]
 
 
 def _measure_table(caption: str, statistics: Statistics, columns: Sequence[Measure]) -> Table:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import polars as pl
 
@@ -103,15 +104,17 @@ class Plan:
     @property
     def answers(self) -> str:
         """The address of the answers: what was asked and who answered. Gold has no part in it."""
-        answerer = specs.make(ANSWERERS, self.answerer, "answerer")
-        made = code("tasks.answerers", "tasks.text", "tasks.evidence")
-        return digest({"dataset": self.dataset, "answerer": [self.answerer, answerer.spec()], "code": made})
+        return digest({"dataset": self.dataset, "answerer": self._part(ANSWERERS, self.answerer)})
 
     def verdicts(self, judge: str) -> str:
         """The address of one judge's verdicts."""
-        spec = specs.make(JUDGES, judge, "judge").spec()
-        made = code("tasks.judges", "tasks.text")
-        return digest({"gold": self.gold, "judge": [judge, spec], "code": made})
+        return digest({"gold": self.gold, "judge": self._part(JUDGES, judge)})
+
+    @staticmethod
+    def _part(table: dict[str, type[Any]], text: str) -> list[Any]:
+        """Name, parameters and whatever else the part says changes its replies."""
+        part = specs.make(table, text, "part")
+        return [part.name, specs.parameters(part), part.spec()]
 
     def scores(self, store: StorePlan) -> str:
         """The address of the evidence metrics of one store's states."""

@@ -6,7 +6,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import Any
 
 from storage.errors import InputError
@@ -28,7 +28,7 @@ def make(table: Mapping[str, type[Any]], text: str, what: str) -> Any:
     name = match[1]
     if name not in table:
         raise InputError(f"{what}: {_known(name, table)} expected, {name!r} found")
-    known = {field.name: field for field in fields(table[name])}
+    known = {field.name: field for field in _parameter_fields(table[name])}
     hints = typing.get_type_hints(table[name])
     arguments: dict[str, Any] = {}
     for key, value in _parameters(match[2] or "", text, what):
@@ -48,7 +48,7 @@ def printed(table: Mapping[str, type[Any]], part: Any) -> str:
     name = next(key for key, value in table.items() if value is type(part))
     given = [
         f"{field.name}={_print(getattr(part, field.name))}"
-        for field in fields(part)
+        for field in _parameter_fields(part)
         if getattr(part, field.name) != field.default
     ]
     return f"{name}({', '.join(given)})" if given else name
@@ -56,7 +56,11 @@ def printed(table: Mapping[str, type[Any]], part: Any) -> str:
 
 def parameters(part: Any) -> dict[str, Any]:
     """All parameters of a part with their values, defaults included."""
-    return {field.name: getattr(part, field.name) for field in fields(part)}
+    return {field.name: getattr(part, field.name) for field in _parameter_fields(part)}
+
+
+def _parameter_fields(part: Any) -> list[Field[Any]]:
+    return [field for field in fields(part) if field.init]
 
 
 def _parameters(text: str, whole: str, what: str) -> list[tuple[str, str]]:

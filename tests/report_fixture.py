@@ -50,7 +50,7 @@ def build_results(
     seed: int = 7,
     samples: int = 500,
 ) -> Results:
-    """`turns` a session, `questions` a conversation; every fifth question has no gold, some cells are missing."""
+    """`turns` a session, `questions` a conversation; every fifth has no gold, and a few cells are missing."""
     rng = np.random.default_rng(seed)
     arms = [_arm(reader, f"k{k}", str(k)) for k in budgets for reader in readers]
     if full_context:

@@ -356,3 +356,11 @@ def test_a_record_without_finite_relevance_or_vector_neither_leads_nor_influence
     order, gains = select(vectors, relevance, 12)
     assert order.tolist() == [*(sound_order + 2), 0, 1]
     np.testing.assert_array_equal(gains, [*sound_gains, NAN, NAN])
+
+
+def test_xquad_places_such_records_last_too():
+    query = Query("q", "What did she buy?", np.array([1, 0, 0], np.float32))
+    pool = three_records([0.2, NAN, 0.1])
+    assert Xquad().read(query, pool, Budget(), WithRequirements()).ids == ("r0", "r2", "r1")
+    pool.vectors[0, 2] = NAN
+    assert Xquad().read(query, pool, Budget(), WithRequirements()).ids == ("r2", "r0", "r1")

@@ -4,10 +4,10 @@ import re
 from dataclasses import replace
 
 import polars as pl
-from tests.report_fixture import build_results
 
 from reports.figures import coverage_data, coverage_figure, draw, latency_figure
 from reports.tables import summarise
+from tests.report_fixture import build_results
 
 
 def test_every_arm_and_budget_has_its_point_and_band() -> None:

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from tests.report_fixture import build_results, two_arms
 
 from reports.findings import findings, percent, points, verdict
 from reports.results import Results
 from reports.tables import Estimate, summarise
+from tests.report_fixture import build_results, two_arms
 
 
 def said(results: Results, kind: str) -> str:

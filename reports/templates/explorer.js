@@ -26,22 +26,24 @@
   options(at("other"), arms.map((a) => a.label));
 
   const haystack = questions.text.map((text, q) => `${text ?? ""}\n${questions.answer[q] ?? ""}\n${questions.id[q]}`.toLowerCase());
-  const rows = questions.text.map((text, q) => {
-    const badge = make("span", "badge");
-    const meta = make("div", "meta", "", make("span", "", data.kinds[questions.kind[q]]), make("span", "", data.conversations[questions.conversation[q]]), badge);
-    const row = make("li", "", "", make("div", "q", text), meta);
+  const rows = new Map();
+  function rowOf(q) {
+    let row = rows.get(q);
+    if (row) return row;
+    const meta = make("div", "meta", "", make("span", "", data.kinds[questions.kind[q]]), make("span", "", data.conversations[questions.conversation[q]]), make("span", "badge"));
+    row = make("li", "", "", make("div", "q", questions.text[q]), meta);
     row.id = `row-${q}`;
     row.setAttribute("role", "option");
-    row.setAttribute("aria-selected", "false");
     row.dataset.q = q;
+    rows.set(q, row);
     return row;
-  });
-  list.append(...rows);
+  }
 
+  const PAGE = 100;
   const LEVEL = { 0: 0, 1: 1, 2: 2 };
   let shown = [];
   let chosen = -1;
-  let badgesOf = -1;
+  let rendered = 0;
   const opened = new Set();
 
   function related(relation, a, b) {
@@ -62,14 +64,29 @@
         && (outcome === "" || own[q] === outcome)
         && (other === "" || related(relation, own[q], theirs[q]))
         && words.every((word) => haystack[q].includes(word));
-      if (rows[q].hidden === keep) rows[q].hidden = !keep;
       if (keep) shown.push(q);
     }
-    if (badgesOf !== arm) {
-      badgesOf = arm;
-      rows.forEach((row, q) => mark(row.lastChild.lastChild, own[q]));
-    }
+    list.replaceChildren();
+    list.scrollTop = 0;
+    rendered = 0;
+    render(PAGE);
     count.textContent = `${shown.length.toLocaleString("en")} of ${size.toLocaleString("en")} questions` + (arms.length ? `, marked by ${visible(arms[arm].label)}` : "");
+  }
+
+  // The list holds as many of the found questions as have been scrolled or stepped to.
+  function render(until) {
+    const own = data.outcome[Number(at("arm").value || 0)] ?? "";
+    const end = Math.min(shown.length, until);
+    const fresh = document.createDocumentFragment();
+    for (; rendered < end; rendered++) {
+      const q = shown[rendered], row = rowOf(q);
+      mark(row.lastChild.lastChild, own[q]);
+      row.setAttribute("aria-selected", String(q === chosen));
+      row.setAttribute("aria-setsize", shown.length);
+      row.setAttribute("aria-posinset", rendered + 1);
+      fresh.append(row);
+    }
+    list.append(fresh);
   }
 
   function mark(badge, outcome) {
@@ -80,13 +97,19 @@
 
   function choose(q, { scroll = true, hash = true } = {}) {
     if (q < 0 || q >= size) return;
-    if (chosen >= 0) rows[chosen].setAttribute("aria-selected", "false");
+    rows.get(chosen)?.setAttribute("aria-selected", "false");
     chosen = q;
-    rows[q].setAttribute("aria-selected", "true");
-    list.setAttribute("aria-activedescendant", rows[q].id);
-    if (scroll) rows[q].scrollIntoView({ block: "nearest" });
+    if (scroll) reveal();
+    rowOf(q).setAttribute("aria-selected", "true");
+    list.setAttribute("aria-activedescendant", rowOf(q).id);
     if (hash) history.replaceState(null, "", `#q=${encodeURIComponent(questions.id[q])}`);
     show(q);
+  }
+
+  function reveal() {
+    const place = shown.indexOf(chosen);
+    if (place >= rendered) render(place + PAGE);
+    if (place >= 0) rowOf(chosen).scrollIntoView({ block: "nearest" });
   }
 
   function record(store, conversation, place) {
@@ -200,15 +223,16 @@
     try { id = decodeURIComponent(id); } catch { /* a hash typed by hand may hold a bare percent sign */ }
     const q = questions.id.indexOf(id);
     if (q < 0) { detail.replaceChildren(make("p", "note", `No question has the id ${id}.`)); return true; }
-    if (rows[q].hidden) { form.reset(); filter(); }
+    if (!shown.includes(q)) { form.reset(); filter(); }
     choose(q, { hash: false });
     return true;
   }
 
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => { event.preventDefault(); list.focus(); step(1); });
-  form.addEventListener("reset", () => setTimeout(filter));
+  form.addEventListener("reset", () => setTimeout(() => { filter(); reveal(); }));
   list.addEventListener("click", (event) => { const row = event.target.closest("li"); if (row) choose(Number(row.dataset.q), { scroll: false }); });
+  list.addEventListener("scroll", () => { if (list.scrollTop + 2 * list.clientHeight > list.scrollHeight) render(rendered + PAGE); });
   window.addEventListener("hashchange", fromHash);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

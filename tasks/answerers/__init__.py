@@ -1,7 +1,7 @@
 """What an answerer is, and which there are."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Protocol
 
 from storage.records import Question, Record
 from tasks.answerers.extractive import Extractive
@@ -18,7 +18,7 @@ class Answerer(Protocol):
     offline: ClassVar[bool]
 
     def spec(self) -> dict[str, object]:
-        """Everything that changes replies, as plain JSON values; part of every answer's key."""
+        """What changes replies beside the parameters, as plain JSON values; part of every answer's key."""
         ...
 
     def answer_many(self, items: Sequence[tuple[Question, Sequence[Record]]]) -> Iterator[Answer]:
@@ -30,4 +30,4 @@ class Answerer(Protocol):
         ...
 
 
-ANSWERERS: Mapping[str, type[Answerer]] = {"extractive": Extractive}
+ANSWERERS: dict[str, type[Any]] = {"extractive": Extractive}

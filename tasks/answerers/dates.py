@@ -42,8 +42,9 @@ def mentions(text: str, said_on: date | None) -> tuple[Mention, ...]:
     """Every expression of time in `text` that has a meaning, left to right, without overlaps.
 
     Where two overlap the earlier start wins, then the longer. With `said_on` None only explicit dates are
-    found. A year alone is one of 1900 to 2099. A date that no calendar has ("31 February 2023") is not a mention. Linear in the text: one pass a
-    pattern; runs of white space must have been squeezed to one blank, or expressions across them are missed.
+    found. A year alone is one of 1900 to 2099. A date that no calendar has ("31 February 2023") is not a
+    mention. Linear in the text: one pass a pattern; runs of white space must have been squeezed to one blank,
+    or expressions across them are missed.
     """
     found = sorted(_candidates(text, said_on), key=lambda mention: (mention.start, -mention.end))
     kept: list[Mention] = []

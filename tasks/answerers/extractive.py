@@ -5,17 +5,16 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property, lru_cache
 from itertools import chain
-from pathlib import Path
 from typing import ClassVar
 
-from storage.digests import tree_digest
 from storage.records import Question, Record
 from tasks.answerers.dates import Mention, day, mentions, month
 from tasks.outcomes import NO_INFORMATION, Answer
+from tasks.provenance import code
 from tasks.text import STOP_WORDS, stem, terms
 
 # Weights, in units of one new content word.
@@ -34,6 +33,7 @@ READ_CHARACTERS = 20_000
 CACHED_RECORDS = 1 << 14
 
 
+@dataclass(frozen=True)
 class Extractive:
     """Picks the answer's words from the evidence by word overlap and by the question's kind.
 
@@ -47,24 +47,22 @@ class Extractive:
     """
 
     name: ClassVar[str] = "extractive"
+    title: ClassVar[str] = "picks the answer's words from the evidence (offline, no model)"
     offline: ClassVar[bool] = True
 
-    def __init__(self, threshold: float = 0.3, joined: int = 4) -> None:
-        if not 0 <= threshold <= 1 or not 1 <= joined <= RANKED:
+    threshold: float = 0.3
+    joined: int = 4
+    _known: dict[tuple[str, str], "_Read"] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold <= 1 or not 1 <= self.joined <= RANKED:
             raise ValueError(
-                f"threshold must be in [0, 1] and joined in [1, {RANKED}], not {threshold} and {joined}"
+                f"threshold must be in [0, 1] and joined in [1, {RANKED}], not {self.threshold} and {self.joined}"
             )
-        self.threshold = threshold
-        self.joined = joined
-        self._known: dict[tuple[str, str], _Read] = {}
 
     def spec(self) -> dict[str, object]:
-        return {
-            "answerer": self.name,
-            "source": _source(),
-            "threshold": self.threshold,
-            "joined": self.joined,
-        }
+        """The code that decides, so that a changed rule is another answerer."""
+        return {"code": code("tasks.answerers.extractive", "tasks.answerers.dates", "tasks.text")}
 
     def answer_many(self, items: Sequence[tuple[Question, Sequence[Record]]]) -> Iterator[Answer]:
         for question, evidence in items:
@@ -488,10 +486,3 @@ _PERSON = re.compile(
     r"|teammates?|coach|boss|mentors?|fans?|team))\b",
     re.I,
 )
-
-
-def _source() -> str:
-    """Address of the code that answers, so that a changed rule is a different answerer."""
-    here = Path(__file__)
-    files = (here, here.with_name("dates.py"), here.parents[1] / "text.py")
-    return tree_digest((path.name, path) for path in files)

@@ -1,7 +1,7 @@
 """What a judge is, and which there are."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Protocol
 
 from storage.records import Gold, Question
 from tasks.judges.lexical import LexicalMatch, StemF1
@@ -18,7 +18,7 @@ class Judge(Protocol):
     offline: ClassVar[bool]
 
     def spec(self) -> dict[str, object]:
-        """Everything that changes verdicts, as plain JSON values; part of every verdict's key."""
+        """What changes verdicts beside the parameters, as plain JSON values; part of every verdict's key."""
         ...
 
     def judge_many(self, items: Sequence[tuple[Question, Gold, str | None]]) -> Iterator[Verdict]:
@@ -29,4 +29,4 @@ class Judge(Protocol):
         ...
 
 
-JUDGES: Mapping[str, type[Judge]] = {"stem_f1": StemF1, "lexical_match": LexicalMatch}
+JUDGES: dict[str, type[Any]] = {"stem_f1": StemF1, "lexical_match": LexicalMatch}

@@ -3,13 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from string import punctuation
 from typing import ClassVar
 
-from storage.digests import tree_digest
 from storage.records import Gold, Question
 from tasks.outcomes import Verdict
+from tasks.provenance import code
 from tasks.text import stem
 
 Items = Sequence[tuple[Question, Gold, str | None]]
@@ -19,6 +19,7 @@ ABSENT = ("no information available", "not mentioned")
 """What a reply to a category-5 question must hold, in any case, to say that there is no such information."""
 
 
+@dataclass(frozen=True)
 class StemF1:
     """LoCoMo's official score: F1 of the stems that reply and gold share, in [0, 1].
 
@@ -32,10 +33,12 @@ class StemF1:
     """
 
     name: ClassVar[str] = "stem_f1"
+    title: ClassVar[str] = "LoCoMo's official Porter-stem F1 (offline)"
     offline: ClassVar[bool] = True
 
     def spec(self) -> dict[str, object]:
-        return {"judge": self.name, "source": _source()}
+        """The code that decides, so that a changed rule is another judge."""
+        return _spec()
 
     def judge_many(self, items: Items) -> Iterator[Verdict]:
         for question, gold, reply in items:
@@ -51,6 +54,7 @@ class StemF1:
         return Verdict(official_f1(reply, gold.answer, question.kind), None, "ok")
 
 
+@dataclass(frozen=True)
 class LexicalMatch:
     """A decision on top of the official score: "correct" (1) or "wrong" (0).
 
@@ -66,16 +70,21 @@ class LexicalMatch:
     """
 
     name: ClassVar[str] = "lexical_match"
+    title: ClassVar[str] = "a match rule on top of the stem F1: correct or wrong (offline)"
     offline: ClassVar[bool] = True
 
-    def __init__(self, threshold: float = 0.5, slack: int = 20) -> None:
-        if not 0 < threshold <= 1 or slack < 0:
-            raise ValueError(f"threshold must be in (0, 1] and slack at least 0, not {threshold} and {slack}")
-        self.threshold = threshold
-        self.slack = slack
+    threshold: float = 0.5
+    slack: int = 20
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold <= 1 or self.slack < 0:
+            raise ValueError(
+                f"threshold must be in (0, 1] and slack at least 0, not {self.threshold} and {self.slack}"
+            )
 
     def spec(self) -> dict[str, object]:
-        return {"judge": self.name, "source": _source(), "threshold": self.threshold, "slack": self.slack}
+        """The code that decides, so that a changed rule is another judge."""
+        return _spec()
 
     def judge_many(self, items: Items) -> Iterator[Verdict]:
         for question, gold, reply in items:
@@ -233,10 +242,8 @@ def _decided(correct: bool) -> Verdict:
     return Verdict(float(correct), "correct" if correct else "wrong", "ok")
 
 
-def _source() -> str:
-    """Address of the code that decides, so that a changed rule is a different judge."""
-    here = Path(__file__)
-    return tree_digest((path.name, path) for path in (here, here.parents[1] / "text.py"))
+def _spec() -> dict[str, object]:
+    return {"code": code("tasks.judges.lexical", "tasks.text")}
 
 
 _MONTHS = (
