@@ -43,7 +43,10 @@ def benchmark(protocol: Protocol, lake: str, stages: tuple[str, ...] = STAGES) -
     summary: dict[str, Any] = {"protocol": protocol.name, "digest": protocol.digest, "facts": dataset.facts}
     if "report" in stages:
         summary |= report_stage(protocol, plan, dataset, log)
-    summary |= {"new": log.new, "seconds": {stage: round(seconds, 3) for stage, seconds in log.seconds.items()}}
+    summary |= {
+        "new": log.new,
+        "seconds": {stage: round(seconds, 3) for stage, seconds in log.seconds.items()},
+    }
     _note(lake, protocol, started, summary)
     return summary
 

@@ -30,11 +30,14 @@ app = typer.Typer(
 
 ProtocolName = Annotated[str, typer.Argument(help="A protocol's TOML file, or the bare name of a shipped one.")]
 DataOption = Annotated[str | None, typer.Option("--data", help="The benchmark's file or its folder.")]
-LakeOption = Annotated[Path, typer.Option("--lake", envvar="SUFFICE_LAKE", help="The folder of all tables and reports.")]
+LakeOption = Annotated[
+    Path, typer.Option("--lake", envvar="SUFFICE_LAKE", help="The folder of all tables and reports.")
+]
 OnlyOption = Annotated[str | None, typer.Option("--only", help=f"Run this stage alone: {', '.join(STAGES)}.")]
 UntilOption = Annotated[str | None, typer.Option("--until", help="Run the stages up to and with this one.")]
 ArmsOption = Annotated[
-    list[str] | None, typer.Option("--arms", help="Run these arms instead of the protocol's: hybrid@k10,'mmr(trade=0.7)'.")
+    list[str] | None,
+    typer.Option("--arms", help="Run these arms instead of the protocol's: hybrid@k10,'mmr(trade=0.7)'."),
 ]
 LimitOption = Annotated[
     int | None, typer.Option("--limit", help="Run this many questions, taken from all conversations in turn.")
@@ -43,7 +46,8 @@ ConversationsOption = Annotated[
     list[str] | None, typer.Option("--conversations", help="Run these conversations: conv-26,conv-30.")
 ]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Change a key of the protocol: stores.0.pool.size=100, seed=7.")
+    list[str] | None,
+    typer.Option("--set", help="Change a key of the protocol: stores.0.pool.size=100, seed=7."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
@@ -153,7 +157,8 @@ def list_arms(as_json: JsonOption = False) -> None:
 @app.command()
 def doctor(
     endpoint: Annotated[
-        list[str] | None, typer.Option("--endpoint", help="Also ask this OpenAI-compatible base URL for its models.")
+        list[str] | None,
+        typer.Option("--endpoint", help="Also ask this OpenAI-compatible base URL for its models."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -213,7 +218,9 @@ def main() -> None:
         Console(stderr=True).print(f"suffice: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
-        Console(stderr=True).print("suffice: interrupted; what was computed is kept, run again to go on", highlight=False)
+        Console(stderr=True).print(
+            "suffice: interrupted; what was computed is kept, run again to go on", highlight=False
+        )
         sys.exit(130)
 
 
@@ -227,14 +234,13 @@ def _protocol(
 ) -> Protocol:
     """The protocol with the command line's changes made, so that its digest tells them."""
     made = dict(protocols.setting(change) for change in changes or [])
-    for key, value in (
-        ("data.path", data),
-        ("arms", _split(arms)),
-        ("data.limit", limit),
-        ("data.conversations", _split(conversations)),
-    ):
-        if value:
-            made[key] = value
+    given = {
+        "data.path": data,
+        "arms": _split(arms),
+        "data.limit": limit,
+        "data.conversations": _split(conversations),
+    }
+    made |= {key: value for key, value in given.items() if value}
     return protocols.load(name, made)
 
 
@@ -258,7 +264,7 @@ def _run_flow(
     from flows.benchmark import benchmark
 
     with shown(Console(stderr=True), quiet=quiet):
-        runner = ThreadPoolTaskRunner(max_workers=workers)
+        runner: Any = ThreadPoolTaskRunner(max_workers=workers)
         summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, str(root), stages)
     return summary
 
@@ -269,8 +275,8 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
         _print_headline(console, summary["headline"], summary["offline"])
         reuse = summary["reuse"]
         console.print(
-            f"{reuse['cells with evidence']:,} cells over {reuse['distinct evidence states']:,} distinct evidence states: "
-            f"{reuse['cells that share a state']:,} cells shared one, "
+            f"{reuse['cells with evidence']:,} cells over {reuse['distinct evidence states']:,} distinct "
+            f"evidence states: {reuse['cells that share a state']:,} cells shared one, "
             f"which saved {reuse['answers saved']:,} answers and {reuse['verdicts saved']:,} verdicts.",
             highlight=False,
         )
@@ -288,3 +294,7 @@ def _print_headline(console: Console, headline: list[dict[str, Any]], offline: b
     for row in headline:
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     console.print(table)
+
+
+if __name__ == "__main__":
+    main()

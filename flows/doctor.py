@@ -12,7 +12,17 @@ from storage.errors import InputError
 from tasks.encoders.minilm import MiniLm
 from tasks.llm import KEY_VARIABLE
 
-_PACKAGES = ("prefect", "lancedb", "pyarrow", "polars", "numpy", "numba", "onnxruntime", "openai", "vl-convert-python")
+_PACKAGES = (
+    "prefect",
+    "lancedb",
+    "pyarrow",
+    "polars",
+    "numpy",
+    "numba",
+    "onnxruntime",
+    "openai",
+    "vl-convert-python",
+)
 
 
 class Check(NamedTuple):
@@ -74,6 +84,11 @@ def _answers(name: str, url: str, read: Callable[[httpx.Response], str]) -> Chec
         reply.raise_for_status()
         return Check(True, name, read(reply), "")
     except httpx.HTTPStatusError as error:
-        return Check(False, name, f"status {error.response.status_code}", f"check the key in {KEY_VARIABLE} and the URL")
+        return Check(
+            False,
+            name,
+            f"status {error.response.status_code}",
+            f"check the key in {KEY_VARIABLE} and the URL",
+        )
     except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
         return Check(False, name, f"no usable reply ({type(error).__name__})", "start it, or check the URL")

@@ -92,7 +92,8 @@ class Bars(Lines):
         super().end(stage, new, seconds)
 
 
-WATCHER: ContextVar[Watcher] = ContextVar("watcher", default=Silent())
+SILENT = Silent()
+WATCHER: ContextVar[Watcher] = ContextVar("watcher", default=SILENT)
 
 
 @contextmanager

@@ -88,7 +88,9 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
 
 
 def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Results:
-    arms = [Arm(str(arm), arm.name, arm.budget, arm.budget.removeprefix("k"), arm.store, arm.uses_gold) for arm in plan.arms]
+    arms = [
+        Arm(str(arm), arm.name, arm.budget, arm.budget.removeprefix("k"), arm.store, arm.uses_gold) for arm in plan.arms
+    ]
     frames = load.load(Lake(plan.lake), addresses(plan), arms)
     kinds = list(dict.fromkeys(frames.questions["kind"]))
     offline = specs.make(ANSWERERS, plan.answerer, "answerer").offline and all(

@@ -42,9 +42,7 @@ def held(protocol: Protocol, lake: str) -> list[Held]:
         rows.append(Held("pool", f"{store.name}: pools", questions - len(missing_pools(plan, store)), questions))
         arms = plan.arms_of(store)
         cells = questions * len(arms)
-        rows.append(
-            Held("compose", f"{store.name}: selections", cells - len(missing_cells(plan, store, arms)), cells)
-        )
+        rows.append(Held("compose", f"{store.name}: selections", cells - len(missing_cells(plan, store, arms)), cells))
         states = len(selected_states(plan, store))
         rows.append(Held("answer", f"{store.name}: states answered", states - len(unanswered(plan, store)), states))
         rows.append(Held("judge", f"{store.name}: states scored", states - len(unscored(plan, store)), states))

@@ -33,7 +33,9 @@ def judge_stage(plan: Plan, log: Log) -> None:
         for conversation in conversations_of(plan, set(unscored(plan, store)["question_id"]))
     ]
     judged = unjudged(plan)
-    verdicts = [(judge_task, (plan, conversation)) for conversation in plan.conversation_ids() if conversation in judged]
+    verdicts = [
+        (judge_task, (plan, conversation)) for conversation in plan.conversation_ids() if conversation in judged
+    ]
     log.run("judge", [*scores, *verdicts])
 
 

@@ -1,7 +1,5 @@
 """Policies that compose evidence from a pool: pure computation on arrays."""
 
-from difflib import get_close_matches
-
 from readers.coverage import FacilityLocation, LinBilmes
 from readers.dpp import Dpp
 from readers.mem_pursuit import MemPursuit
@@ -23,22 +21,3 @@ READERS: dict[str, type[Reader]] = {
     "xquad": Xquad,
     "mem_pursuit": MemPursuit,
 }
-
-
-class UnknownReader(LookupError):
-    """No reader has this `name`; `known` are the names there are, `closest` the likeliest meant, or None."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.known = tuple(READERS)
-        self.closest = next(iter(get_close_matches(name, self.known, n=1)), None)
-        hint = f" Did you mean {self.closest}?" if self.closest else ""
-        super().__init__(f"Unknown reader {name!r}.{hint} Known readers: {', '.join(self.known)}.")
-
-
-def reader_class(name: str) -> type[Reader]:
-    """The reader registered as `name`. Raises `UnknownReader`."""
-    try:
-        return READERS[name]
-    except KeyError:
-        raise UnknownReader(name) from None

@@ -19,9 +19,7 @@ class FacilityLocation:
     """
 
     title: ClassVar[str] = "The set to which every relevant record of the pool is near"
-    source: ClassVar[str] = (
-        "Cornuéjols, Fisher & Nemhauser 1977, Location of Bank Accounts, Management Science"
-    )
+    source: ClassVar[str] = "Cornuéjols, Fisher & Nemhauser 1977, Location of Bank Accounts, Management Science"
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
         order, gains = facility_location(pool.vectors, pool.dense, budget.most(pool))
@@ -93,9 +91,7 @@ def lin_bilmes(
     """
     similarity, reward, usable = _ground(vectors, relevance)
     cluster = farthest_first(similarity, usable, ceil(clusters * int(usable.sum())))
-    order, gains = _lin_bilmes(
-        similarity, reward, usable, cluster, min(k, len(reward)), float(alpha), float(lam)
-    )
+    order, gains = _lin_bilmes(similarity, reward, usable, cluster, min(k, len(reward)), float(alpha), float(lam))
     return order, gains
 
 

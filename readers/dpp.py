@@ -36,9 +36,7 @@ class Dpp:
         return selected(pool, order, budget, gains=gains)
 
 
-def dpp(
-    vectors: Floats, relevance: Floats, k: int, *, alpha: float = 1.0, eps: float = 1e-10
-) -> tuple[Ints, Floats]:
+def dpp(vectors: Floats, relevance: Floats, k: int, *, alpha: float = 1.0, eps: float = 1e-10) -> tuple[Ints, Floats]:
     """The first min(k, n) records of the greedy MAP, with the gain log d² of each in log det L.
 
     `vectors`: (n, d), unit rows; their dot products are S. `relevance`: (n,). Ties within 1e-12 in log d² go
@@ -47,9 +45,7 @@ def dpp(
     Source: Chen et al. 2018, algorithm 1. Here d² = r²c², c² from the Cholesky factor of S alone, so that
     weights stay in the exponent and no alpha overflows; c² ≤ 1e-12 counts as 0, whatever its weight.
     """
-    order, gains = _dpp(
-        np.ascontiguousarray(vectors), np.asarray(relevance, np.float64), k, float(alpha), float(eps)
-    )
+    order, gains = _dpp(np.ascontiguousarray(vectors), np.asarray(relevance, np.float64), k, float(alpha), float(eps))
     return order, gains
 
 

@@ -155,7 +155,7 @@ class _Workspace(threading.local):
     def __init__(self) -> None:
         self.floats = np.empty(0)
         self.integers = np.empty(0, dtype=np.int64)
-        self.narrow = np.empty(0, dtype=np.float32)
+        self.narrow = np.empty((kernels.DEPTH, 0), dtype=np.float32)
         self.places = _frozen(np.arange(0))
 
     def fit(self, size: int, dim: int, steps: int) -> None:
@@ -164,8 +164,8 @@ class _Workspace(threading.local):
             self.floats = np.empty(floats)
         if self.integers.shape[0] < integers:
             self.integers = np.empty(integers, dtype=np.int64)
-        if self.narrow.shape[0] != dim:
-            self.narrow = np.empty(dim, dtype=np.float32)
+        if self.narrow.shape[1] != dim:
+            self.narrow = np.zeros((kernels.DEPTH, dim), dtype=np.float32)
 
     def indices(self, size: int) -> NDArray[np.int64]:
         if self.places.shape[0] != size:

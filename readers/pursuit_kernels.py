@@ -8,7 +8,8 @@ is how they are kept cheap.
 at a time, and only for memories that can still win. Refits are exact and each simplex contains the one before it, so
 the reconstruction moves from step s to step t by at most sqrt(2 F_s - 2 F_t), F being the objective of Eq. 2: a score
 read at step s bounds the score at step t. What float32 leaves open, by its worst-case rounding bound, is decided in
-float64. The pass that reads the relevances also reads the products with the first memory of the pool: where the pool's
+float64. A read serves two residuals: this one, and the next one if the best of the 16 likeliest memories turns out to be
+the best of all; memory traffic, not arithmetic, is what a read costs. Where the guess fails only it is lost. The first pass also reads the products with the first memory of the pool: where the pool's
 own ranking is dense it is the first to be selected, and the scores after step 1 are there already.
 
 *Weights.* In float64 over the support F: L = chol(G_FF + ridge I), z = L^-1 b and w = L^-1 1 are carried along;
@@ -17,7 +18,7 @@ which leaves F by Givens rotations of L, z and w; a memory outside F returns whe
 
 *Saturation.* Once no unselected score exceeds nu, KKT holds for every larger set: weights stay, the tail is one sort.
 
-The workspace, cut from two flat arrays: `scores` (5, P) and `places` (4, P) by pool index; `fit` (5, n) and `members`
+The workspace, cut from two flat arrays: `scores` (6, P) and `places` (5, P) by pool index; `fit` (5, n) and `members`
 (3, n) by place on the path or in the support; `history` (3, n) by step. The constants below name their rows.
 """
 
@@ -35,8 +36,10 @@ SLACK = 1e-14
 
 BUDGET, POOL_EXHAUSTED, ADAPTIVE, EMPTY_POOL, BAD_QUERY = range(5)
 
-_RELEVANCE, _FIRST, _SEEN, _EXACT, _HEAP = range(5)  # scores: with the query, with memory 0, last read, float64, a heap
-_LIVE, _STEP, _NEAR, _TODO = range(4)  # places: unselected, step of the last read, candidates, to be read
+_RELEVANCE, _FIRST, _SEEN, _EXACT, _HEAP, _NEXT = range(6)  # scores: with the query, with memory 0, last read, float64, a heap, next (a guess)
+_LIVE, _STEP, _NEAR, _TODO, _AHEAD = range(5)  # places: unselected, step of the last read, candidates, to be read, when read ahead
+DEPTH = 2  # residuals that one read serves
+_HOT = 16  # memories that the guess looks at
 _COSINE, _Z, _W, _X, _WORK = range(5)  # fit: cosine with the query by path place, the rest by support place
 _SUPPORT, _INSIDE, _ROW = range(3)  # members: support place -> path place; path place -> in the support?, -> row
 _ENERGY, _ERROR, _RADIUS = range(3)  # history: 2 F, rounding bound of a score read then, what it can be off by now
@@ -48,12 +51,12 @@ _REASSOCIATE = {"reassoc", "contract", "nsz"}  # lets reductions vectorise; NaN 
 
 def floats_needed(size: int, dim: int, steps: int) -> int:
     """Length of the float64 workspace for a pool of `size` and a path of at most `steps`."""
-    return 2 * (steps + 1) * (steps + 1) + 8 * (steps + 1) + 2 * dim + 5 * size
+    return 3 * (steps + 1) * (steps + 1) + 14 * (steps + 1) + 2 * dim + 6 * size
 
 
 def integers_needed(size: int, steps: int) -> int:
     """Length of the int64 workspace for a pool of `size` and a path of at most `steps`."""
-    return 4 * size + 3 * (steps + 1)
+    return 5 * size + 7 * (steps + 1) + DEPTH
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -65,17 +68,21 @@ def pursue(  # type: ignore[no-untyped-def]
     `query` (d,) and `memories` (N, d) float32; `rows` (P,) int64, pool index -> row of `memories` and of the Gram.
     `gram32`, `gram64`: (N, N) where kept, else empty. `tau` < 0: no adaptive stop.
     `order` (n,), n <= P: the path. `result` (3, n): final weights, residual norms, falls of the squared residual norm.
-    `floats`, `integers`: at least `floats_needed(P, d, n)`, `integers_needed(P, n)`; `narrow` (d,) float32.
+    `floats`, `integers`: at least `floats_needed(P, d, n)`, `integers_needed(P, n)`; `narrow` (2, d) float32.
     """
     size, dim, n = rows.shape[0], memories.shape[1], order.shape[0] + 1
     lower, inner = floats[: n * n].reshape(n, n), floats[n * n : 2 * n * n].reshape(n, n)
-    at = 2 * n * n
+    guess_lower = floats[2 * n * n : 3 * n * n].reshape(n, n)
+    at = 3 * n * n
     fit, history = floats[at : at + 5 * n].reshape(5, n), floats[at + 5 * n : at + 8 * n].reshape(3, n)
-    at += 8 * n
+    guess_fit, guess_weights = floats[at + 8 * n : at + 13 * n].reshape(5, n), floats[at + 13 * n : at + 14 * n]
+    at += 14 * n
     residual, row = floats[at : at + dim], floats[at + dim : at + 2 * dim]
-    scores = floats[at + 2 * dim : at + 2 * dim + 5 * size].reshape(5, size)
-    places = integers[: 4 * size].reshape(4, size)
-    members = integers[4 * size : 4 * size + 3 * n].reshape(3, n)
+    scores = floats[at + 2 * dim : at + 2 * dim + 6 * size].reshape(6, size)
+    places = integers[: 5 * size].reshape(5, size)
+    members = integers[5 * size : 5 * size + 3 * n].reshape(3, n)
+    guess_members = integers[5 * size + 3 * n : 5 * size + 6 * n].reshape(3, n)
+    guess = integers[5 * size + 6 * n : 5 * size + 7 * n]  # by path place: the pool index it was guessed to take
     weights = result[0]
 
     query_square = _dot64(query, query)
@@ -94,6 +101,9 @@ def pursue(  # type: ignore[no-untyped-def]
     reason = POOL_EXHAUSTED if last == alive else BUDGET
 
     length, used, streak, certificate = 0, 0, 0, math.nan
+    begun, depth = 0, 0  # the guesses in hand: residuals of `depth` steps from `begun` on
+    for i in range(n):
+        guess[i] = -1
     nu, loss, energy = -math.inf, query_square, query_square
     while True:
         left = alive - length
@@ -121,21 +131,33 @@ def pursue(  # type: ignore[no-untyped-def]
             _age(history, length, energy, error, norm, scale)
             count, top = 0, -math.inf
             if not (wide or kept or (length == 1 and order[0] == 0)):
-                _residual32(query, memories, members, weights, used, narrow)
-                _read_contenders(memories, rows, narrow, scores, places, history, left, length, nu, error)
+                if not begun <= length < begun + depth:
+                    begun = length
+                    depth = _guess(
+                        query, memories, rows, weights, fit, lower, members, guess, guess_weights, guess_fit,
+                        guess_lower, guess_members, inner, row, narrow, gram64, scores, places, left, length, used, nu,
+                        last, ridge, slack,
+                    )  # fmt: skip
+                _read_contenders(
+                    memories, rows, narrow, scores, places, history, left, length, begun, depth, nu, error
+                )
             count, top = _candidates(scores, places, left, length, error)
             pick, peak = -1, math.nan
             if count > 0 and top + error > nu:
                 pick = places[_NEAR, 0]
                 if count > 1:
-                    _residual64(query, memories, members, weights, used, residual)
+                    _residual(query, memories, members, weights, used, residual)
                     for c in range(count):
                         i = places[_NEAR, c]
                         scores[_EXACT, i] = _dot64(memories[rows[i]], residual)
                     pick, peak = _lowest_of_best(scores, places, count)
         score = math.nan
         if pick >= 0:
-            _inner_row(query, memories, gram64, rows[pick], length, members, fit, inner, row)
+            if guess[length] == pick:
+                fit[_COSINE, length] = guess_fit[_COSINE, length]
+            else:
+                depth = 0
+                _inner_row(query, memories, gram64, rows[pick], length, members, fit, inner, row)
             score = _score(fit, inner, members, weights, length, used)
             peak = score if math.isnan(peak) else peak
         if not by_cosine and (pick < 0 or peak <= nu + slack):
@@ -144,7 +166,7 @@ def pursue(  # type: ignore[no-untyped-def]
                 wanted = last - length
                 if 0.0 <= tau and patience - streak <= wanted:
                     wanted, reason = patience - streak, ADAPTIVE
-                _residual64(query, memories, members, weights, used, residual)
+                _residual(query, memories, members, weights, used, residual)
                 _tail(memories, rows, residual, scores, places, history, left, wanted, order[length:])
                 for s in range(length, length + wanted):
                     weights[s], result[1, s], result[2, s] = 0.0, math.sqrt(max(loss, 0.0)), 0.0
@@ -177,7 +199,9 @@ def _relevance(query, memories, rows, scores, places):  # type: ignore[no-untype
     """Reads the pool once: products with the query and with memory 0. Returns (finite memories, largest norm)."""
     size = rows.shape[0]
     first = memories[rows[0]]
-    for i in range(size):
+    for i in range(0, size - 2, 3):
+        _three_products(memories, rows, query, first, scores, i)
+    for i in range(size - size % 3, size):
         scores[_RELEVANCE, i], scores[_FIRST, i], scores[_SEEN, i] = _products(memories[rows[i]], query, first)
     largest, alive = 0.0, 0
     for i in range(size):
@@ -190,7 +214,7 @@ def _relevance(query, memories, rows, scores, places):  # type: ignore[no-untype
             scores[_RELEVANCE, i] = 0.0
         largest = max(largest, square)
         scores[_SEEN, i] = scores[_RELEVANCE, i]
-        places[_STEP, i] = 0
+        places[_STEP, i], places[_AHEAD, i] = 0, -1
         places[_LIVE, alive] = i
         alive += 1
     return alive, math.sqrt(largest) * (1.0 + 1e-4)
@@ -243,60 +267,152 @@ def _read_first(scores, places, left):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _read_gram(gram32, gram64, rows, members, weights, used, scores, places, left, length):  # type: ignore[no-untyped-def]
-    """Scores of all live memories from the stored Gram."""
+    """Scores of all memories from the stored Gram; those of selected ones are not looked at."""
+    seen, size = scores[_SEEN], rows.shape[0]
+    for i in range(size):
+        seen[i] = scores[_RELEVANCE, i]
     for a in range(left):
-        i = places[_LIVE, a]
-        scores[_SEEN, i], places[_STEP, i] = scores[_RELEVANCE, i], length
+        places[_STEP, places[_LIVE, a]] = length
+    straight = rows[size - 1] == size - 1 and rows[0] == 0
+    for i in range(size if straight else 0):
+        straight = straight and rows[i] == i
     for c in range(used):
         s = members[_SUPPORT, c]
         weight, mine = weights[s], members[_ROW, s]
         if gram64.shape[0] > 0:
-            for a in range(left):
-                i = places[_LIVE, a]
-                scores[_SEEN, i] -= weight * gram64[mine, rows[i]]
+            if straight:
+                _subtract(seen, gram64[mine], weight)
+            else:
+                _subtract_gathered(seen, gram64[mine], rows, weight)
+        elif straight:
+            _subtract(seen, gram32[mine], weight)
         else:
-            for a in range(left):
-                i = places[_LIVE, a]
-                scores[_SEEN, i] -= weight * gram32[mine, rows[i]]
+            _subtract_gathered(seen, gram32[mine], rows, weight)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _read_contenders(memories, rows, residual, scores, places, history, left, length, nu, error):  # type: ignore[no-untyped-def]
-    """Reads the float32 score of every memory that could be the best one or exceed nu, the likeliest first."""
-    floor = nu - TIE
-    waiting = _likeliest(scores, places, left)
+def _guess(  # type: ignore[no-untyped-def]
+    query, memories, rows, weights, fit, lower, members, guess, guess_weights, guess_fit, guess_lower, guess_members,
+    inner, row, narrow, gram64, scores, places, left, length, used, nu, last, ridge, slack,
+):  # fmt: skip
+    """Puts the residual into `narrow[0]` and a guess of the next one into `narrow[1]`. Returns how many these are.
+
+    The guess is what the refit gives if the best of the hottest memories is the best of all; it runs on a copy. These
+    memories are read on the way. `guess[length]` is the memory; its inner products stand if the guess comes true.
+    """
+    _residual(query, memories, members, weights, used, narrow[0])
+    guess[length] = -1
+    hot, todo = _hottest(scores, places, left), places[_TODO]
+    pick, top = -1, -math.inf
+    for a in range(0, hot - 3, 4):
+        _read_four(memories, rows, narrow[0], scores, todo, a)
+    for a in range(hot - hot % 4, hot):
+        scores[_SEEN, todo[a]] = _dot32(memories[rows[todo[a]]], narrow[0])
+    for a in range(hot):
+        places[_STEP, todo[a]] = length
+        if scores[_SEEN, todo[a]] > top:
+            pick, top = todo[a], scores[_SEEN, todo[a]]
+    if length >= last or not top > nu:
+        return 1
+    for s in range(length):
+        guess_weights[s] = weights[s]
+        guess_members[_INSIDE, s], guess_members[_ROW, s] = members[_INSIDE, s], members[_ROW, s]
+        guess_fit[_COSINE, s] = fit[_COSINE, s]
+    for c in range(used):
+        guess_members[_SUPPORT, c] = members[_SUPPORT, c]
+        guess_fit[_Z, c], guess_fit[_W, c] = fit[_Z, c], fit[_W, c]
+        for e in range(c + 1):
+            guess_lower[c, e] = lower[c, e]
+    guess[length] = pick
+    _inner_row(query, memories, gram64, rows[pick], length, guess_members, guess_fit, inner, row)
+    if not _score(guess_fit, inner, guess_members, guess_weights, length, used) > nu + slack:
+        return 1
+    guess_weights[length], guess_members[_ROW, length] = 0.0, rows[pick]
+    used, nu = _refit(
+        guess_fit, inner, guess_lower, guess_members, guess_weights, length + 1, used, ridge, slack
+    )
+    _residual(query, memories, guess_members, guess_weights, used, narrow[1])
+    return 2
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _hottest(scores, places, left):  # type: ignore[no-untyped-def]
+    """The `_HOT` live memories with the highest last scores into `places[_TODO]`, best first. Returns how many."""
+    todo, count = places[_TODO], 0
+    for a in range(left):
+        i = places[_LIVE, a]
+        value = scores[_SEEN, i]
+        if count < _HOT:
+            at = count
+            count += 1
+        elif value > scores[_SEEN, todo[count - 1]]:
+            at = count - 1
+        else:
+            continue
+        while at > 0 and scores[_SEEN, todo[at - 1]] < value:
+            todo[at] = todo[at - 1]
+            at -= 1
+        todo[at] = i
+    return count
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _read_contenders(  # type: ignore[no-untyped-def]
+    memories, rows, narrow, scores, places, history, left, length, begun, depth, nu, error
+):
+    """Reads the float32 score of every memory that could be the best one or exceed nu, the likeliest first.
+
+    At step `begun` the guessed next scores are read along; at the step after they are there.
+    """
+    floor, now = nu - TIE, length - begun
+    for a in range(left):
+        i = places[_LIVE, a]
+        if now > 0 and places[_AHEAD, i] == begun:
+            scores[_SEEN, i], places[_STEP, i] = scores[_NEXT, i], length
+        if places[_STEP, i] == length:
+            floor = max(floor, scores[_SEEN, i] - error - TIE)
+    todo, waiting = places[_TODO], 0
+    if now > 0:
+        waiting = _likeliest(scores, places, left, length)
     a = 0
     while True:
-        if waiting == 4:
-            i, j, k, m = places[_TODO, 0], places[_TODO, 1], places[_TODO, 2], places[_TODO, 3]
-            s, t, u, v = _dots32(memories[rows[i]], memories[rows[j]], memories[rows[k]], memories[rows[m]], residual)
-            scores[_SEEN, i], scores[_SEEN, j], scores[_SEEN, k], scores[_SEEN, m] = s, t, u, v
-            places[_STEP, i], places[_STEP, j], places[_STEP, k], places[_STEP, m] = length, length, length, length
-            floor = max(floor, max(max(s, t), max(u, v)) - error - TIE)
+        if waiting == 4 or a == left:
+            for t in range(waiting):
+                places[_STEP, todo[t]] = length
+            if waiting < 4:
+                for t in range(waiting):
+                    scores[_SEEN, todo[t]] = _dot32(memories[rows[todo[t]]], narrow[now])
+                return
+            if depth == 2 and now == 0:
+                _read_four_twice(memories, rows, narrow[0], narrow[1], scores, todo)
+                for t in range(4):
+                    places[_AHEAD, todo[t]] = begun
+            else:
+                _read_four(memories, rows, narrow[now], scores, todo, 0)
+            for t in range(4):
+                floor = max(floor, scores[_SEEN, todo[t]] - error - TIE)
             waiting = 0
-        if a == left:
-            break
+            if a == left:
+                return
         i = places[_LIVE, a]
         a += 1
         if places[_STEP, i] != length and scores[_SEEN, i] + history[_RADIUS, places[_STEP, i]] >= floor:
-            places[_TODO, waiting] = i
+            todo[waiting] = i
             waiting += 1
-    for t in range(waiting):
-        i = places[_TODO, t]
-        scores[_SEEN, i], places[_STEP, i] = _dot32(memories[rows[i]], residual), length
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _likeliest(scores, places, left):  # type: ignore[no-untyped-def]
-    """The four live memories with the highest last scores into `places[_TODO]`; none where fewer are left."""
-    if left < 4:
-        return 0
+def _likeliest(scores, places, left, length):  # type: ignore[no-untyped-def]
+    """The four unread memories with the highest last scores into `places[_TODO]`; none where fewer are unread.
+
+    They are marked as read.
+    """
     i, j, k, m = -1, -1, -1, -1
     s, t, u, v = -math.inf, -math.inf, -math.inf, -math.inf
     for a in range(left):
         p = places[_LIVE, a]
         value = scores[_SEEN, p]
-        if value > v or m < 0:
+        if places[_STEP, p] != length and (value > v or m < 0):
             if value > t or j < 0:
                 v, m, u, k = u, k, t, j
                 if value > s or i < 0:
@@ -307,7 +423,10 @@ def _likeliest(scores, places, left):  # type: ignore[no-untyped-def]
                 v, m, u, k = u, k, value, p
             else:
                 v, m = value, p
+    if m < 0:
+        return 0
     places[_TODO, 0], places[_TODO, 1], places[_TODO, 2], places[_TODO, 3] = i, j, k, m
+    places[_STEP, i], places[_STEP, j], places[_STEP, k], places[_STEP, m] = length, length, length, length
     return 4
 
 
@@ -581,8 +700,9 @@ def _solve(fit, lower, used):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _residual32(query, memories, members, weights, used, out):  # type: ignore[no-untyped-def]
-    """q - sum(alpha m) in float32."""
+def _residual(query, memories, members, weights, used, out):  # type: ignore[no-untyped-def]
+    """q - sum(alpha m), in the precision of `out`."""
+    to = out.dtype.type
     for c in range(out.shape[0]):
         out[c] = query[c]
     s = 0
@@ -594,32 +714,28 @@ def _residual32(query, memories, members, weights, used, out):  # type: ignore[n
             memories[members[_ROW, j]],
             memories[members[_ROW, k]],
             memories[members[_ROW, m]],
-            np.float32(weights[i]),
-            np.float32(weights[j]),
-            np.float32(weights[k]),
-            np.float32(weights[m]),
+            to(weights[i]),
+            to(weights[j]),
+            to(weights[k]),
+            to(weights[m]),
         )
         s += 4
     while s < used:
         i = members[_SUPPORT, s]
-        _subtract(out, memories[members[_ROW, i]], np.float32(weights[i]))
+        _subtract(out, memories[members[_ROW, i]], to(weights[i]))
         s += 1
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _residual64(query, memories, members, weights, used, out):  # type: ignore[no-untyped-def]
-    """q - sum(alpha m) in float64."""
-    for c in range(out.shape[0]):
-        out[c] = query[c]
-    for s in range(used):
-        i = members[_SUPPORT, s]
-        _subtract(out, memories[members[_ROW, i]], weights[i])
 
 
 @njit(cache=True, nogil=True, _nrt=False, fastmath={"contract"})
 def _subtract(out, row, weight):  # type: ignore[no-untyped-def]
     for c in range(out.shape[0]):
         out[c] -= weight * row[c]
+
+
+@njit(cache=True, nogil=True, _nrt=False, fastmath={"contract"})
+def _subtract_gathered(out, row, places, weight):  # type: ignore[no-untyped-def]
+    for c in range(out.shape[0]):
+        out[c] -= weight * row[places[c]]
 
 
 @njit(cache=True, nogil=True, _nrt=False, fastmath={"contract"})
@@ -637,7 +753,10 @@ def _dot32(row, vector):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
-def _dots32(a, b, c, d, vector):  # type: ignore[no-untyped-def]
+def _read_four(memories, rows, vector, scores, todo, at):  # type: ignore[no-untyped-def]
+    """Products of the memories `todo[at : at + 4]` with one vector, into `scores[_SEEN]`."""
+    i, j, k, m = todo[at], todo[at + 1], todo[at + 2], todo[at + 3]
+    a, b, c, d = memories[rows[i]], memories[rows[j]], memories[rows[k]], memories[rows[m]]
     s, t, u, v = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
     for e in range(vector.shape[0]):
         x = vector[e]
@@ -645,7 +764,54 @@ def _dots32(a, b, c, d, vector):  # type: ignore[no-untyped-def]
         t += b[e] * x
         u += c[e] * x
         v += d[e] * x
-    return s, t, u, v
+    scores[_SEEN, i], scores[_SEEN, j], scores[_SEEN, k], scores[_SEEN, m] = s, t, u, v
+
+
+@njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
+def _read_four_twice(memories, rows, vector, following, scores, todo):  # type: ignore[no-untyped-def]
+    """Products of the memories `todo[:4]` with two vectors, into `scores[_SEEN]` and `scores[_NEXT]`."""
+    i, j, k, m = todo[0], todo[1], todo[2], todo[3]
+    a, b, c, d = memories[rows[i]], memories[rows[j]], memories[rows[k]], memories[rows[m]]
+    s, t, u, v = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    s2, t2, u2, v2 = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    for e in range(vector.shape[0]):
+        x, y = vector[e], following[e]
+        s += a[e] * x
+        t += b[e] * x
+        u += c[e] * x
+        v += d[e] * x
+        s2 += a[e] * y
+        t2 += b[e] * y
+        u2 += c[e] * y
+        v2 += d[e] * y
+    scores[_SEEN, i], scores[_SEEN, j], scores[_SEEN, k], scores[_SEEN, m] = s, t, u, v
+    scores[_NEXT, i], scores[_NEXT, j], scores[_NEXT, k], scores[_NEXT, m] = s2, t2, u2, v2
+
+
+@njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
+def _three_products(memories, rows, query, first, scores, i):  # type: ignore[no-untyped-def]
+    """`_products` of the memories `i`, `i + 1`, `i + 2`, in one read, into `scores`."""
+    a, b, c = memories[rows[i]], memories[rows[i + 1]], memories[rows[i + 2]]
+    s, t, u = np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    sf, tf, uf = np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    ss, tt, uu = np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    for e in range(query.shape[0]):
+        x, y = query[e], first[e]
+        v = a[e]
+        s += v * x
+        sf += v * y
+        ss += v * v
+        v = b[e]
+        t += v * x
+        tf += v * y
+        tt += v * v
+        v = c[e]
+        u += v * x
+        uf += v * y
+        uu += v * v
+    scores[_RELEVANCE, i], scores[_RELEVANCE, i + 1], scores[_RELEVANCE, i + 2] = s, t, u
+    scores[_FIRST, i], scores[_FIRST, i + 1], scores[_FIRST, i + 2] = sf, tf, uf
+    scores[_SEEN, i], scores[_SEEN, i + 1], scores[_SEEN, i + 2] = ss, tt, uu
 
 
 @njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)

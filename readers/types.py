@@ -55,7 +55,17 @@ class Pool:
 
     def __post_init__(self) -> None:
         size = len(self.ids)
-        for name in ("native", "dense", "lexical", "vectors", "tokens", "positions", "sessions", "speakers", "times"):
+        for name in (
+            "native",
+            "dense",
+            "lexical",
+            "vectors",
+            "tokens",
+            "positions",
+            "sessions",
+            "speakers",
+            "times",
+        ):
             length = len(getattr(self, name))
             if length != size:
                 raise ValueError(f"{name} ({length}) must match ids ({size})")
@@ -69,6 +79,7 @@ class Budget:
     """What a reader may spend; None is unlimited.
 
     `records` and `tokens` bound the evidence; `calls`, `rounds` and `new_records` bound completion after it.
+    Raises `ValueError` for a negative bound.
     """
 
     records: int | None = None
@@ -76,6 +87,11 @@ class Budget:
     calls: int | None = None
     rounds: int | None = None
     new_records: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and value < 0:
+                raise ValueError(f"budget: {name} of at least 0 expected, {value} found")
 
     def prefix(self, order: Ints, tokens: Ints) -> Ints:
         """The longest prefix of `order` (indices into `tokens`) that fits records and tokens.

@@ -68,9 +68,7 @@ def xquad(
         raise ValueError(f"coverage {coverage.shape} must be (aspects, {len(relevance)})")
     usable = np.isfinite(relevance) if usable is None else usable & np.isfinite(relevance)
     aspects = np.array([_unit_range(row, usable) for row in coverage]).reshape(coverage.shape)
-    order, gains = _xquad(
-        _unit_range(relevance, usable), aspects, usable, min(k, len(relevance)), float(trade)
-    )
+    order, gains = _xquad(_unit_range(relevance, usable), aspects, usable, min(k, len(relevance)), float(trade))
     return order, gains
 
 

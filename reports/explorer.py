@@ -54,9 +54,7 @@ def explorer_data(results: Results) -> dict[str, Any]:
     null where missing, or `{"n", "hits"}` where more than `PICKS_SHOWN` were picked.
     `verdicts[judge][arm][q]` is 1000 x score, or -1 - status.
     """
-    codes = {
-        name: _Codes() for name in ("speakers", "dates", "sessions", "conversations", "answers", "statuses")
-    }
+    codes = {name: _Codes() for name in ("speakers", "dates", "sessions", "conversations", "answers", "statuses")}
     book = _Book(results.records, codes)
     questions = results.questions
     ids = questions["question_id"].to_list()
@@ -82,8 +80,7 @@ def explorer_data(results: Results) -> dict[str, Any]:
             "answer": questions["answer"].to_list(),
         },
         "gold": [
-            [[turn, *book.turn(stores, c, turn)] for turn in g or []]
-            for c, g in zip(conversations, gold, strict=True)
+            [[turn, *book.turn(stores, c, turn)] for turn in g or []] for c, g in zip(conversations, gold, strict=True)
         ],
         "hits": [hits[s] for s in stores],
         "picks": _picks(results, places, conversations, book, hits),
@@ -119,16 +116,14 @@ class _Book:
         self._sources: dict[tuple[str, str], dict[str, list[int]]] = {}
         for row in records.sort("position", maintain_order=True).iter_rows(named=True):
             at = (row["store"], row["conversation_id"])
-            shelf = self._shelves.setdefault(
-                at, {"id": [], "session": [], "speaker": [], "date": [], "text": []}
-            )
+            shelf = self._shelves.setdefault(at, {"id": [], "session": [], "speaker": [], "date": [], "text": []})
             place = len(shelf["id"])
             self._places.setdefault(at, {})[row["id"]] = place
             shelf["id"].append(row["id"])
             shelf["session"].append(codes["sessions"](row["session_id"] or ""))
             shelf["speaker"].append(codes["speakers"](row["speaker"] or ""))
             shelf["date"].append(codes["dates"](_date(row["said_at"])))
-            shelf["text"].append(row["text"])
+            shelf["text"].append(row["text"].removeprefix(f"{row['speaker']}: "))
             for source in row["source_turn_ids"] or []:
                 self._sources.setdefault(at, {}).setdefault(source, []).append(place)
 
@@ -198,9 +193,7 @@ def _outcomes(results: Results, places: Mapping[str, int], gold: Sequence[Sequen
     found = []
     for _, part in _by_arm(results, results.cells):
         own = [MISSING if turns else NO_GOLD for turns in gold]
-        for question, hit, complete in part.select(
-            "question_id", "gold_hit", "complete_evidence"
-        ).iter_rows():
+        for question, hit, complete in part.select("question_id", "gold_hit", "complete_evidence").iter_rows():
             if complete is not None:
                 own[places[question]] = COMPLETE if complete == 1 else PARTIAL if hit else MISS
         found.append("".join(own))

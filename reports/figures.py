@@ -56,7 +56,7 @@ CONFIG: Mapping[str, Any] = {
         "labelFontSize": 11,
         "labelLimit": 320,
         "symbolSize": 70,
-        "symbolStrokeWidth": 1.6,
+        "symbolStrokeWidth": 0,
         "rowPadding": 3,
     },
     "header": {
@@ -152,11 +152,7 @@ def _coverage_panel(
     shape = alt.Shape("series:N", sort=series, scale=_scale(series, SHAPES), legend=_legend(series))
     wide = at.filter(pl.len().over("part") > 1)
     lone = at.filter(pl.len().over("part") == 1)
-    band = (
-        alt.Chart(wide)
-        .mark_area(opacity=0.1)
-        .encode(x=x, y="low:Q", y2="high:Q", color=colour, detail="part:N")
-    )
+    band = alt.Chart(wide).mark_area(opacity=0.1).encode(x=x, y="low:Q", y2="high:Q", color=colour, detail="part:N")
     line = base.mark_line(strokeWidth=1.6).encode(y=y, color=colour, strokeDash=dash)
     point = base.mark_point(size=46, filled=True, opacity=1).encode(y=y, color=colour, shape=shape)
     whisker = alt.Chart(lone).mark_rule(strokeWidth=1.4).encode(x=x, y="low:Q", y2="high:Q", color=colour)
@@ -169,9 +165,7 @@ def _scale(series: list[str], cycle: tuple[Any, ...]) -> alt.Scale:
 
 def _legend(series: list[str]) -> alt.Legend:
     columns = 1 if len(series) <= SIDE_BY_SIDE else 2
-    return alt.Legend(
-        title=None, orient="right", columns=columns, symbolOpacity=1, symbolFillColor="transparent"
-    )
+    return alt.Legend(title=None, orient="right", columns=columns, symbolOpacity=1, symbolFillColor="transparent")
 
 
 def _latency_data(statistics: Statistics) -> pl.DataFrame:
@@ -189,9 +183,7 @@ def _latency_data(statistics: Statistics) -> pl.DataFrame:
 def _latency_panel(data: pl.DataFrame, title: str, kind: Any, last: bool) -> alt.LayerChart:
     scale = alt.Scale(type=kind, nice=True, zero=kind == "linear")
     y = alt.Y("arm:N", sort=alt.SortField("median"), title=None, axis=alt.Axis(ticks=False, domain=False))
-    x = alt.X(
-        "median:Q", title="milliseconds a question" if last else None, scale=scale, axis=alt.Axis(tickCount=6)
-    )
+    x = alt.X("median:Q", title="milliseconds a question" if last else None, scale=scale, axis=alt.Axis(tickCount=6))
     base = alt.Chart(data, title=title).encode(y=y)
     span = base.mark_rule(opacity=0.6, color="currentColor").encode(x=x, x2="p95:Q")
     middle = base.mark_point(filled=True, opacity=1, size=50, shape="circle", color="#0072B2").encode(x=x)

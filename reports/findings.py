@@ -46,9 +46,7 @@ class Finding:
 def findings(results: Results, statistics: Statistics) -> tuple[Finding, ...]:
     """Sentences by rule from the numbers, results before limits; no claim that an interval does not carry."""
     found = [
-        Finding("result", text, group.words)
-        for group in statistics.groups
-        for text in _of_group(statistics, group)
+        Finding("result", text, group.words) for group in statistics.groups for text in _of_group(statistics, group)
     ]
     return (*found, *(Finding("limit", text) for text in _limits(results, statistics)))
 

@@ -50,9 +50,7 @@ def bootstrap_means(
     return Means(*(getattr(found, field.name)[which] for field in fields(Means)))
 
 
-def _bootstrap(
-    values: Floats, clusters: Integers, samples: int, rng: np.random.Generator, level: float
-) -> Means:
+def _bootstrap(values: Floats, clusters: Integers, samples: int, rng: np.random.Generator, level: float) -> Means:
     defined = ~np.isnan(values)
     sums = np.where(defined, values, 0.0)
     counts = defined.astype(np.float64)
@@ -69,9 +67,7 @@ def _check(values: Floats, clusters: Integers, samples: int, level: float) -> No
     if values.ndim != 2:
         raise ValueError(f"values must be 2-D (questions, columns), got {values.ndim}-D")
     if clusters.shape != (len(values),):
-        raise ValueError(
-            f"clusters ({clusters.shape}) must have one code for each of {len(values)} questions"
-        )
+        raise ValueError(f"clusters ({clusters.shape}) must have one code for each of {len(values)} questions")
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples}")
     if not 0 < level < 1:

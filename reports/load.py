@@ -93,7 +93,9 @@ def _selected(lake: Lake, store: StoreAddresses, arms: Sequence[Arm], addresses:
     states = lake.table(STATES, store.store).read([*key, "tokens"])
     scores = lake.table(SCORES, store.scores).read()
     return (
-        selections.with_columns(records=pl.col("record_ids").list.len().cast(pl.Int64), calls=pl.col("calls").cast(pl.Int64))
+        selections.with_columns(
+            records=pl.col("record_ids").list.len().cast(pl.Int64), calls=pl.col("calls").cast(pl.Int64)
+        )
         .join(states, on=key, how="left")
         .join(scores, on=key, how="left")
     )
@@ -143,12 +145,27 @@ def _verdicts(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataF
                 score=pl.when(known).then("score"),
             )
         )
-    schema = {"arm": pl.String, "question_id": pl.String, "judge": pl.String, "status": pl.String, "score": pl.Float64}
+    schema = {
+        "arm": pl.String,
+        "question_id": pl.String,
+        "judge": pl.String,
+        "status": pl.String,
+        "score": pl.Float64,
+    }
     return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
 
 
 def _records(lake: Lake, addresses: Addresses) -> pl.DataFrame:
-    columns = ["id", "conversation_id", "session_id", "position", "speaker", "said_at", "text", "source_turn_ids"]
+    columns = [
+        "id",
+        "conversation_id",
+        "session_id",
+        "position",
+        "speaker",
+        "said_at",
+        "text",
+        "source_turn_ids",
+    ]
     frames = [
         lake.table(RECORDS, store.store)
         .read(columns)
@@ -180,5 +197,3 @@ def _reuse(cells: pl.DataFrame, verdicts: pl.DataFrame) -> dict[str, int]:
         "verdicts": distinct,
         "verdicts saved": len(judged) - distinct,
     }
-
-

@@ -225,8 +225,7 @@ def _score_measures(results: Results, statistics: Statistics) -> list[Measure]:
     for strict, over_judged in zip(judged[::2], judged[1::2], strict=True):
         chosen.append(strict)
         pairs = [
-            (statistics.estimates[Cell(a.label, ALL, m.name)].n for m in (strict, over_judged))
-            for a in results.arms
+            (statistics.estimates[Cell(a.label, ALL, m.name)].n for m in (strict, over_judged)) for a in results.arms
         ]
         if any(len(set(pair)) > 1 for pair in pairs):
             chosen.append(over_judged)
@@ -235,9 +234,7 @@ def _score_measures(results: Results, statistics: Statistics) -> list[Measure]:
 
 def _score_table(results: Results, statistics: Statistics) -> Table | None:
     columns = _score_measures(results, statistics)
-    caption = (
-        f"Scores of {OFFLINE} answers by {OFFLINE} judges, %" if results.offline else "Scores of answers, %"
-    )
+    caption = f"Scores of {OFFLINE} answers by {OFFLINE} judges, %" if results.offline else "Scores of answers, %"
     return _measure_table(caption, statistics, columns) if columns else None
 
 
@@ -277,9 +274,7 @@ def _table(
         )
         for group in groups
     )
-    return Table(
-        caption, tuple(Head(h.title, h.definition, n) for h, n in zip(heads, shared, strict=True)), blocks
-    )
+    return Table(caption, tuple(Head(h.title, h.definition, n) for h, n in zip(heads, shared, strict=True)), blocks)
 
 
 def _note(arm: Arm, stores: Collection[str]) -> str:

@@ -205,9 +205,7 @@ def budget_words(arm: Arm) -> str:
     if arm.k == UNBOUNDED:
         return "no budget"
     match = re.fullmatch(r"([a-zA-Z]?)(\d+)", arm.k)
-    unit = (
-        {"": "records", "k": "records", "t": "tokens", "c": "calls"}.get(match[1].lower()) if match else None
-    )
+    unit = {"": "records", "k": "records", "t": "tokens", "c": "calls"}.get(match[1].lower()) if match else None
     if match is None or unit is None:
         return f"budget {arm.budget}"
     return f"{int(match[2]):,} {unit if int(match[2]) != 1 else unit[:-1]}"
@@ -241,9 +239,9 @@ class _Grid:
             verdicts = results.verdicts.filter(pl.col("judge") == judge)
             strict, judged = judged_measures(judge)
             at_judge = place(verdicts, f"verdicts of {judge}")
-            scored = verdicts.with_columns(
-                judged=pl.when(pl.col("status") == "ok").then(pl.col("score"))
-            ).with_columns(strict=pl.col("judged").fill_null(0.0))
+            scored = verdicts.with_columns(judged=pl.when(pl.col("status") == "ok").then(pl.col("score"))).with_columns(
+                strict=pl.col("judged").fill_null(0.0)
+            )
             matrices[strict.name] = place.matrix(scored, "strict", at_judge)
             matrices[judged.name] = place.matrix(scored, "judged", at_judge)
         questions = results.questions
@@ -262,9 +260,7 @@ class _Grid:
     def columns(self) -> dict[tuple[str, str], Floats]:
         """(arm label, measure) to its (questions,) column."""
         return {
-            (arm.label, name): matrix[:, i]
-            for i, arm in enumerate(self.arms)
-            for name, matrix in self.matrices.items()
+            (arm.label, name): matrix[:, i] for i, arm in enumerate(self.arms) for name, matrix in self.matrices.items()
         }
 
 
@@ -281,9 +277,7 @@ class _Placer:
         keys = list(zip(frame["question_id"], frame["arm"], strict=True))
         unknown = sorted({f"{a} / {q}" for q, a in keys if q not in self.questions or a not in self.arms})
         if unknown:
-            raise ValueError(
-                f"{what}: {len(unknown)} rows of no known arm and question, first {unknown[0]!r}"
-            )
+            raise ValueError(f"{what}: {len(unknown)} rows of no known arm and question, first {unknown[0]!r}")
         flat = [self.questions[q] * len(self.arms) + self.arms[a] for q, a in keys]
         _refuse_repeats(what, flat)
         return np.array(flat, dtype=np.int64)
@@ -298,9 +292,7 @@ class _Placer:
 def _refuse_repeats(what: str, keys: Iterable[object]) -> None:
     found = list(keys)
     if len(set(found)) != len(found):
-        raise ValueError(
-            f"{what}: {len(found)} rows hold {len(set(found))} distinct keys; each may appear once"
-        )
+        raise ValueError(f"{what}: {len(found)} rows hold {len(set(found))} distinct keys; each may appear once")
 
 
 def _stack(

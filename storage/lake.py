@@ -35,10 +35,12 @@ class Lake:
                 write_whole(marker, json.dumps({"schema": SCHEMA_VERSION}).encode())
             found = json.loads(marker.read_text(encoding="utf-8")).get("schema")
         except (OSError, ValueError, AttributeError) as error:
-            raise InputError(f"lake {lake.root}: cannot be opened ({error}); name a writable folder with --lake") from error
+            raise InputError(
+                f"lake {lake.root}: cannot be opened ({error}); name a writable folder with --lake"
+            ) from error
         if found != SCHEMA_VERSION:
             raise InputError(
-                f"lake {lake.root}: schema version {SCHEMA_VERSION} expected, {found} found; use a new folder with --lake"
+                f"lake {lake.root}: schema version {SCHEMA_VERSION} expected, {found} found; use a new --lake"
             )
         if not os.access(lake.root, os.W_OK):
             raise InputError(f"lake {lake.root}: not writable; name a writable folder with --lake")

@@ -98,7 +98,12 @@ RECORDS = TableSpec(
 )
 EMBEDDINGS = TableSpec(
     "embeddings",
-    pa.schema([_field("text", _TEXT, "SHA-256 of the text"), _field("vector", pa.list_(pa.float32()), "unit length")]),
+    pa.schema(
+        [
+            _field("text", _TEXT, "SHA-256 of the text"),
+            _field("vector", pa.list_(pa.float32()), "unit length"),
+        ]
+    ),
     ("text",),
 )
 INDEXES = TableSpec(

@@ -42,7 +42,7 @@ class KeyedTable:
             data = _parquet_bytes(table.cast(self.spec.schema))
             name = f"part-{hashlib.sha256(data).hexdigest()[:32]}.parquet"
             write_whole(self.folder / name, data)
-        return table.num_rows
+        return int(table.num_rows)
 
     def read(
         self, columns: Iterable[str] | None = None, *, where: pl.Expr | None = None, distinct: bool = True

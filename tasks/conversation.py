@@ -64,7 +64,13 @@ class Conversation:
                 continue
             question = self.questions[row["question_id"]]
             at = np.array([self.places[id] for id in row["record_ids"]], np.intp)
-            query = Query(question.id, question.text, self.query_vectors[question.id], seconds(question.asked_at), self.seed)
+            query = Query(
+                question.id,
+                question.text,
+                self.query_vectors[question.id],
+                seconds(question.asked_at),
+                self.seed,
+            )
             yield (
                 query,
                 Pool(

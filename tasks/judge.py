@@ -34,7 +34,9 @@ def judge(plan: Plan, conversation_id: str) -> int:
                     "status": verdict.status,
                     "raw": verdict.raw,
                 }
-                for (id, answer), verdict in zip(rows.select("question_id", "answer").iter_rows(), verdicts, strict=True)
+                for (id, answer), verdict in zip(
+                    rows.select("question_id", "answer").iter_rows(), verdicts, strict=True
+                )
             ]
         )
     return made
@@ -56,7 +58,12 @@ def answers_to_judge(plan: Plan, conversation_id: str | None = None) -> pl.DataF
     states = pl.concat([selected_states(plan, store, conversation_id) for store in plan.stores]).unique()
     answers = Lake(plan.lake).table(ANSWERS, plan.answers).read(["question_id", "evidence_hash", "text"])
     kept = answers.join(states, on=["question_id", "evidence_hash"], how="semi")
-    return with_answer(kept).select("question_id", "answer", "text").unique(["question_id", "answer"]).sort("question_id", "answer")
+    return (
+        with_answer(kept)
+        .select("question_id", "answer", "text")
+        .unique(["question_id", "answer"])
+        .sort("question_id", "answer")
+    )
 
 
 def with_answer(answers: pl.DataFrame) -> pl.DataFrame:

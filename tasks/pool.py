@@ -75,7 +75,11 @@ class Lexicon:
 
 
 def candidates(
-    vectors: NDArray[np.float32], query: NDArray[np.float32], lexical: Scores, size: int, fusion: MinMax | ReciprocalRank
+    vectors: NDArray[np.float32],
+    query: NDArray[np.float32],
+    lexical: Scores,
+    size: int,
+    fusion: MinMax | ReciprocalRank,
 ) -> Candidates:
     """The `size` best of one conversation's records. Ties go to the earlier record.
 

@@ -1,6 +1,7 @@
 """Shared places and small inputs."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,24 @@ def conversation(name: str = "c1", **changes: Any) -> dict[str, Any]:
             ],
         },
         "qa": [
-            {"question": "When did Ada adopt a parrot?", "answer": "7 May 2023", "evidence": ["D1:1"], "category": 2},
-            {"question": "Who is Kiwi?", "answer": "Ada's parrot", "evidence": ["D1:1", "D2:2"], "category": 1},
-            {"question": "What is Bo's dog called?", "adversarial_answer": "Kiwi", "evidence": ["D2:2"], "category": 5},
+            {
+                "question": "When did Ada adopt a parrot?",
+                "answer": "7 May 2023",
+                "evidence": ["D1:1"],
+                "category": 2,
+            },
+            {
+                "question": "Who is Kiwi?",
+                "answer": "Ada's parrot",
+                "evidence": ["D1:1", "D2:2"],
+                "category": 1,
+            },
+            {
+                "question": "What is Bo's dog called?",
+                "adversarial_answer": "Kiwi",
+                "evidence": ["D2:2"],
+                "category": 5,
+            },
         ],
     }
     return {**said, **changes}
@@ -50,3 +66,15 @@ def write_locomo(path: Path, *conversations: dict[str, Any]) -> Path:
     """A LoCoMo file of these conversations."""
     path.write_text(json.dumps(list(conversations) or [conversation()]), encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One Prefect server for all tests that run a flow in this process."""
+    from flows.server import configure
+
+    configure(tmp_path_factory.mktemp("prefect"))
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=180):
+        yield

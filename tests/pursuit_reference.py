@@ -38,7 +38,9 @@ def reference_path(
     finite = np.isfinite(rows).all(axis=1)
     safe = np.where(finite[:, None], rows, 0.0)
     gram, cosines, square = safe @ safe.T, safe @ q, float(q @ q)
-    slack = 1e-14 * max(1.0, gram.diagonal().max(initial=0.0), float(np.sqrt(gram.diagonal().max(initial=0.0) * square)))
+    slack = 1e-14 * max(
+        1.0, gram.diagonal().max(initial=0.0), float(np.sqrt(gram.diagonal().max(initial=0.0) * square))
+    )
     free, order, alpha = finite.copy(), [], np.zeros(len(rows))
     loss, losses, paths, streak, reason = square, [], [], 0, "budget"
     while len(order) < k and free.any():
@@ -67,7 +69,9 @@ def reference_path(
     return Reference(order, alpha[order], np.array(losses), certificate, reason, paths)
 
 
-def simplex_weights(gram: Array, cosines: Array, ridge: float, start: Array | None = None, slack: float = 1e-14) -> Array:
+def simplex_weights(
+    gram: Array, cosines: Array, ridge: float, start: Array | None = None, slack: float = 1e-14
+) -> Array:
     """argmin over the simplex of alpha G alpha / 2 - b alpha + ridge/2 alpha^2, from `start` (one free new entry is 0)."""
     n = len(cosines)
     alpha = np.zeros(n) if start is None or not start.any() else start.copy()
@@ -103,7 +107,9 @@ def objective(query: Array, memories: Array, alpha: Array, ridge: float) -> floa
     return float(residual @ residual) / 2 + ridge / 2 * float(alpha @ alpha)
 
 
-def optimum_bounds(query: NDArray[np.float32], memories: NDArray[np.float32], ridge: float) -> tuple[float, float]:
+def optimum_bounds(
+    query: NDArray[np.float32], memories: NDArray[np.float32], ridge: float
+) -> tuple[float, float]:
     """(lower, upper) bound of Eq. 2 over the full simplex: the value reached, less its own Frank-Wolfe gap."""
     rows, q = memories.astype(np.float64), query.astype(np.float64)
     gram, cosines = rows @ rows.T, rows @ q

@@ -88,9 +88,7 @@ def build_results(
 
 def two_arms(values: Mapping[str, Sequence[float | None]], *, conversations: Sequence[str]) -> Results:
     """A run of `k10` arms whose `complete_evidence` is given cell by cell, for numbers worked out by hand."""
-    base = build_results(
-        readers=tuple(values), budgets=(10,), conversations=1, questions=1, full_context=False
-    )
+    base = build_results(readers=tuple(values), budgets=(10,), conversations=1, questions=1, full_context=False)
     ids = [f"q{i}" for i in range(len(conversations))]
     asked = pl.DataFrame(
         {
@@ -155,15 +153,11 @@ def _records(conversations: int, sessions: int, turns: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _questions(
-    conversations: int, sessions: int, turns: int, questions: int, rng: np.random.Generator
-) -> pl.DataFrame:
+def _questions(conversations: int, sessions: int, turns: int, questions: int, rng: np.random.Generator) -> pl.DataFrame:
     rows = []
     for c in range(conversations):
         for i in range(questions):
-            gold = [
-                f"conv-{c}/D{rng.integers(sessions) + 1}:{rng.integers(turns) + 1}" for _ in range(1 + i % 3)
-            ]
+            gold = [f"conv-{c}/D{rng.integers(sessions) + 1}:{rng.integers(turns) + 1}" for _ in range(1 + i % 3)]
             gold = [] if i % 5 == 4 else list(dict.fromkeys(gold))
             text = HOSTILE[i % len(HOSTILE)] if i % 7 == 3 else f"What did Ann plan in week {i}?"
             answer = "7 May 2023" if i % 5 < 3 else None

@@ -276,9 +276,7 @@ def test_clusters_by_hand():
 
 
 @thorough
-@given(
-    grids(), st.integers(0, 16), st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.integers(0, 4), st.integers(0, 99)
-)
+@given(grids(), st.integers(0, 16), st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.integers(0, 4), st.integers(0, 99))
 def test_xquad_agrees_with_its_definition(pool, k, trade, aspects, seed):
     _, relevance = pool
     usable = np.isfinite(relevance)
@@ -290,8 +288,7 @@ def test_xquad_agrees_with_its_definition(pool, k, trade, aspects, seed):
 
     def score(chosen, i):
         served = [
-            probability(row, i) * np.prod([1 - probability(row, j) for j in chosen]) / aspects
-            for row in strengths
+            probability(row, i) * np.prod([1 - probability(row, j) for j in chosen]) / aspects for row in strengths
         ]
         return (1 - trade) * probability(relevance, i) + trade * sum(served)
 

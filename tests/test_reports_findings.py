@@ -56,9 +56,7 @@ def test_an_arm_that_uses_gold_leads_nothing_and_is_called_a_ceiling() -> None:
 
 
 def test_a_reader_without_a_budget_is_compared_with_nobody() -> None:
-    found = [
-        each for each in findings(build_results(), summarise(build_results())) if "full_context" in each.text
-    ]
+    found = [each for each in findings(build_results(), summarise(build_results())) if "full_context" in each.text]
     assert [each.topic for each in found] == ["no budget"]
     assert "differs" not in found[0].text
 

@@ -154,9 +154,7 @@ def test_intervals_contain_the_mean(n: int, rate: float, seed: int) -> None:
         (np.zeros((3, 1)), np.zeros(3, dtype=np.int64), 0, "at least 1, got 0"),
     ],
 )
-def test_shapes_and_samples_are_checked(
-    values: Floats, clusters: Integers, samples: int, message: str
-) -> None:
+def test_shapes_and_samples_are_checked(values: Floats, clusters: Integers, samples: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         bootstrap_means(values, clusters, samples=samples, rng=np.random.default_rng(0))
 

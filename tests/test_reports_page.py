@@ -172,9 +172,7 @@ def test_labels_that_start_like_formulas_are_quoted_in_csv(results: Results, tmp
     written = write_report(made, tmp_path)
     for name in ("main", "clustered"):
         rows = list(csv.DictReader(written[name].open(encoding="utf-8", newline="")))
-        assert {row["arm"] for row in rows if row["arm"].startswith("'")} == {
-            f"'{x}" for x in hostile.values()
-        }
+        assert {row["arm"] for row in rows if row["arm"].startswith("'")} == {f"'{x}" for x in hostile.values()}
         assert not [row for row in rows if row["arm"][0] in "=+-@\t\r" or row["value"].startswith("'")]
 
 
@@ -217,9 +215,7 @@ def test_the_explorer_resolves_every_pick_and_marks_hits_as_the_metrics_do(resul
             shelf = data["records"][0][data["questions"]["conversation"][q]]
             if isinstance(places, list):
                 assert [shelf["id"][place] for place in places] == picked[arm.label, question]
-            hits = {
-                gold for place, gold in data["hits"][0][q] if not isinstance(places, list) or place in places
-            }
+            hits = {gold for place, gold in data["hits"][0][q] if not isinstance(places, list) or place in places}
             recall = cells[arm.label, question]["evidence_recall"]
             gold = results.questions["gold_turn_ids"][q]
             assert recall is None or recall == pytest.approx(len(hits) / len(gold))

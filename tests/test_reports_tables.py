@@ -35,10 +35,7 @@ def test_main_rows_have_exactly_the_columns_of_main_csv(results: Results) -> Non
 def test_every_expected_cell_is_present_once(results: Results) -> None:
     rows = main_rows(results)
     expected = {
-        (arm.label, kind, each.name)
-        for arm in results.arms
-        for kind in (ALL, *KINDS)
-        for each in measures(results)
+        (arm.label, kind, each.name) for arm in results.arms for kind in (ALL, *KINDS) for each in measures(results)
     }
     found = rows.select("arm", "kind", "metric").rows()
     assert len(found) == len(set(found))
@@ -72,9 +69,7 @@ def test_values_of_evidence_metrics_are_fractions_inside_their_intervals(results
         assert (own["low"] <= own["high"]).all()
         assert own["low"].is_between(0, 1).all()
     overall = main_rows(results).filter(pl.col("kind") == ALL, pl.col("metric") == PRIMARY)
-    assert overall.select(
-        ((pl.col("low") <= pl.col("value")) & (pl.col("value") <= pl.col("high"))).all()
-    ).item()
+    assert overall.select(((pl.col("low") <= pl.col("value")) & (pl.col("value") <= pl.col("high"))).all()).item()
 
 
 def test_questions_without_gold_are_in_no_evidence_denominator(results: Results) -> None:
@@ -103,9 +98,7 @@ def test_a_mean_and_its_clustered_interval_are_as_computed_by_hand() -> None:
 
 
 def test_differences_are_paired_over_questions_defined_for_both() -> None:
-    made = two_arms(
-        {"hybrid": [1.0, 1.0, 0.0, 1.0], "bm25": [0.0, 1.0, 0.0, None]}, conversations=["a", "a", "b", "b"]
-    )
+    made = two_arms({"hybrid": [1.0, 1.0, 0.0, 1.0], "bm25": [0.0, 1.0, 0.0, None]}, conversations=["a", "a", "b", "b"])
     found = summarise(made).differences[Cell("bm25@k10", ALL, PRIMARY)]
     assert found.n == 3
     assert found.value == pytest.approx(-1 / 3)
@@ -163,9 +156,7 @@ def test_arms_that_use_gold_are_outside_every_ranking(results: Results) -> None:
         assert not any(arm.uses_gold for arm in group.ranked)
         for each in statistics.measures:
             for kind in (ALL, *KINDS):
-                assert not any(
-                    label.startswith("oracle") for label in statistics.best(group, kind, each.name)
-                )
+                assert not any(label.startswith("oracle") for label in statistics.best(group, kind, each.name))
 
 
 def test_ranked_arms_come_best_first_and_unknown_ones_last() -> None:
@@ -238,7 +229,4 @@ def test_budgets_are_said_in_words(k: str, words: str) -> None:
 
 
 def test_a_series_is_the_label_without_its_budget() -> None:
-    assert (
-        series_of(Arm("mmr(trade=0.7)@k10:facts", "mmr", "k10", "10", "facts", False))
-        == "mmr(trade=0.7):facts"
-    )
+    assert series_of(Arm("mmr(trade=0.7)@k10:facts", "mmr", "k10", "10", "facts", False)) == "mmr(trade=0.7):facts"

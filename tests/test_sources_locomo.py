@@ -29,13 +29,23 @@ KINDS = ("multi-hop", "temporal", "open-domain", "single-hop", "adversarial")
 
 def test_the_release_has_its_known_counts(locomo_file: Path) -> None:
     facts = load(locomo_file).facts
-    assert [facts[name] for name in ("conversations", "sessions", "turns", "questions")] == [10, 272, 5882, 1986]
+    assert [facts[name] for name in ("conversations", "sessions", "turns", "questions")] == [
+        10,
+        272,
+        5882,
+        1986,
+    ]
     assert [facts[f"{kind} questions"] for kind in KINDS] == [282, 321, 96, 841, 446]
     assert facts["questions with gold evidence"] == 1536
     assert facts["(question, turn) pairs"] == 2360
     assert facts["turns with an image caption"] == 1226
     assert len(facts["session dates without a session"]) == 16
-    assert facts["questions without gold evidence"] == ["conv-26/q30", "conv-26/q46", "conv-50/q39", "conv-50/q42"]
+    assert facts["questions without gold evidence"] == [
+        "conv-26/q30",
+        "conv-26/q46",
+        "conv-50/q39",
+        "conv-50/q42",
+    ]
     assert facts["session dates that do not parse"] == []
 
 
@@ -81,7 +91,13 @@ def test_an_adversarial_question_has_neither_answer_nor_evidence(tmp_path: Path)
 
 
 def test_an_adversarial_answer_is_not_gold_even_where_answer_is_given(tmp_path: Path) -> None:
-    row = {"question": "q", "answer": "trap", "adversarial_answer": "trap", "evidence": ["D1:1"], "category": 5}
+    row = {
+        "question": "q",
+        "answer": "trap",
+        "adversarial_answer": "trap",
+        "evidence": ["D1:1"],
+        "category": 5,
+    }
     assert load(write_locomo(tmp_path / "x.json", conversation(qa=[row]))).gold[0].answer is None
 
 

@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from storage.lake import Lake
 from storage.errors import InputError
+from storage.lake import Lake
 from storage.schemas import ANSWERS, TableSpec
 from storage.tables import CorruptPart, KeyedTable, write_whole
 

@@ -23,7 +23,8 @@ def test_a_record_is_shown_with_its_date_where_it_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hour", "expected"), [(0, "12:05 am"), (9, "9:05 am"), (12, "12:05 pm"), (13, "1:05 pm"), (23, "11:05 pm")]
+    ("hour", "expected"),
+    [(0, "12:05 am"), (9, "9:05 am"), (12, "12:05 pm"), (13, "1:05 pm"), (23, "11:05 pm")],
 )
 def test_hours_are_spoken_as_the_benchmark_writes_them(hour: int, expected: str) -> None:
     assert spoken(datetime(2023, 5, 8, hour, 5)) == f"{expected} on 8 May, 2023"

@@ -129,9 +129,7 @@ def test_expressions_of_time_said_on_saturday_15_july_2023(expression: str, prin
         ("last month", date(1, 1, 5), None),
     ],
 )
-def test_edges_of_months_years_and_of_the_calendar(
-    expression: str, said_on: date, printed: str | None
-) -> None:
+def test_edges_of_months_years_and_of_the_calendar(expression: str, said_on: date, printed: str | None) -> None:
     assert resolve(expression, said_on) == printed
 
 
@@ -209,9 +207,7 @@ def test_a_list_question_joins_records() -> None:
     evidence = [record("I love pottery classes.", position=0), record("I also enjoy swimming.", position=2)]
     said = ask("What hobbies does Mel enjoy?", *evidence)
     assert said is not None and "swimming" in said
-    assert ask(
-        "Where has Mel camped?", record("We camped in Ohio."), record("We camped at Zion.", position=3)
-    )
+    assert ask("Where has Mel camped?", record("We camped in Ohio."), record("We camped at Zion.", position=3))
 
 
 def test_a_turn_that_replies_to_the_question_wins() -> None:
@@ -223,9 +219,7 @@ def test_a_turn_that_replies_to_the_question_wins() -> None:
     assert ask("What flavour is Mel's birthday cake?", *evidence) == "Raspberry and lemon"
 
 
-@pytest.mark.parametrize(
-    "evidence", [(), (record("Nice weather."),), (record(""),), (record("", speaker=""),)]
-)
+@pytest.mark.parametrize("evidence", [(), (record("Nice weather."),), (record(""),), (record("", speaker=""),)])
 def test_evidence_that_does_not_answer_gets_the_declared_reply(evidence: Sequence[Record]) -> None:
     assert ask("When did Caroline adopt a puppy?", *evidence) == NO_INFORMATION
 
@@ -249,9 +243,7 @@ def test_any_text_is_answered_and_always_alike(question: str, texts: list[str]) 
     evidence = [record(text, position=place) for place, text in enumerate(texts)]
     once = ask(question, *evidence)
     answerer = Extractive()
-    assert once and once == ask(question, *evidence, answerer=answerer) == ask(
-        question, *evidence, answerer=answerer
-    )
+    assert once and once == ask(question, *evidence, answerer=answerer) == ask(question, *evidence, answerer=answerer)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +300,10 @@ def test_answers_come_one_by_one_and_in_order() -> None:
 def test_gold_cannot_reach_an_answerer(answerer: type[Answerer]) -> None:
     assert list(inspect.signature(answerer.answer_many).parameters) == ["self", "items"]
     assert "Gold" not in str(get_type_hints(answerer.answer_many))
-    assert not any(value is Gold for value in vars(inspect.getmodule(answerer)).values())
+    package = answerer.__module__.rpartition(".")[0]
+    modules = [module for name, module in sys.modules.items() if name.startswith(package)]
+    assert inspect.getmodule(answerer) in modules
+    assert not any(value is Gold for module in modules for value in vars(module).values())
 
 
 def test_the_spec_is_json_and_parameters_print_and_parse_back() -> None:

@@ -104,9 +104,7 @@ def test_adversarial_is_right_iff_the_reply_says_there_is_nothing(judge: Judge) 
 @pytest.mark.parametrize("judge", [StemF1(), LexicalMatch()])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reply", [None, "", " \n\t"])
-def test_missing_and_blank_replies_stay_in_the_denominator(
-    judge: Judge, kind: str, reply: str | None
-) -> None:
+def test_missing_and_blank_replies_stay_in_the_denominator(judge: Judge, kind: str, reply: str | None) -> None:
     assert verdict(judge, reply, "gold", kind) == Verdict(0.0, "wrong", "ok")
 
 

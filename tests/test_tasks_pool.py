@@ -88,7 +88,11 @@ def test_candidates_are_a_full_sort_cut_at_size(n: int, size: int, seed: int, ti
 
 def test_the_native_score_of_a_candidate_is_the_fusion_of_its_channels_over_the_whole_conversation() -> None:
     rng = np.random.default_rng(5)
-    vectors, query, lexical = rng.standard_normal((9, 3)).astype(np.float32), rng.standard_normal(3), rng.random(9)
+    vectors, query, lexical = (
+        rng.standard_normal((9, 3)).astype(np.float32),
+        rng.standard_normal(3),
+        rng.random(9),
+    )
     dense = vectors.astype(float) @ query
     fused = 0.5 * (dense - dense.min()) / np.ptp(dense) + 0.5 * (lexical - lexical.min()) / np.ptp(lexical)
     found = candidates(vectors, query.astype(np.float32), lexical, 4, MinMax(0.5))

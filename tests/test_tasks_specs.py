@@ -64,7 +64,12 @@ def test_a_mistake_is_said_with_its_remedy(text: str, expected: str) -> None:
 
 def test_an_arm_prints_its_reader_parameters_budget_and_store() -> None:
     made = arms(["mmr(trade=0.7)@k10", "hybrid", "dense@t2000:facts"], ["k5", "k10"], ["turns", "facts"])
-    assert [str(arm) for arm in made] == ["mmr(trade=0.7)@k10", "hybrid@k5", "hybrid@k10", "dense@t2000:facts"]
+    assert [str(arm) for arm in made] == [
+        "mmr(trade=0.7)@k10",
+        "hybrid@k5",
+        "hybrid@k10",
+        "dense@t2000:facts",
+    ]
 
 
 def test_arms_printed_form_parses_back_to_the_same_arm() -> None:

@@ -74,7 +74,7 @@ def _forward(ids: list[list[int]]) -> NDArray[np.float32]:
     names = {item.name for item in session.get_inputs()}
     hidden = session.run(None, {name: value for name, value in inputs.items() if name in names})[0]
     summed = (hidden * mask[:, :, None]).sum(axis=1) / np.maximum(mask.sum(axis=1, keepdims=True), 1)
-    return (summed / np.maximum(np.linalg.norm(summed, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+    return np.asarray(summed / np.maximum(np.linalg.norm(summed, axis=1, keepdims=True), 1e-12), np.float32)
 
 
 @cache
@@ -107,7 +107,5 @@ def _verified(package: str, name: str, sha256: str) -> Path:
         )
     found = file_digest(path)
     if found != sha256:
-        raise InputError(
-            f"encoder minilm: {path} with SHA-256 {sha256} expected, {found} found; reinstall {package}"
-        )
+        raise InputError(f"encoder minilm: {path} with SHA-256 {sha256} expected, {found} found; reinstall {package}")
     return path

@@ -78,9 +78,7 @@ class LexicalMatch:
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1 or self.slack < 0:
-            raise ValueError(
-                f"threshold must be in (0, 1] and slack at least 0, not {self.threshold} and {self.slack}"
-            )
+            raise ValueError(f"threshold must be in (0, 1] and slack at least 0, not {self.threshold} and {self.slack}")
 
     def spec(self) -> dict[str, object]:
         """The code that decides, so that a changed rule is another judge."""

@@ -159,9 +159,7 @@ def _questions(sample: dict[str, Any], turns: list[Turn], notes: _Notes) -> Iter
         )
 
 
-def _evidence(
-    raw: list[str] | str, id: str, by_number: dict[tuple[int, int], Turn], notes: _Notes
-) -> list[Turn]:
+def _evidence(raw: list[str] | str, id: str, by_number: dict[tuple[int, int], Turn], notes: _Notes) -> list[Turn]:
     found: dict[str, Turn] = {}
     for string in [raw] if isinstance(raw, str) else raw:
         numbers = [(int(session), int(turn)) for session, turn in _EVIDENCE.findall(string)]

@@ -9,7 +9,7 @@ from storage.records import Record, Turn
 
 @dataclass(frozen=True)
 class Turns:
-    """One record a turn: `Speaker: text`, the image's caption and the session's date where asked for.
+    """One record a turn: `Speaker: text [caption]` and the session's date where asked for.
 
     `captions`: append the caption of a shared image. `dates`: put the session's date before the text, so that
     the index sees it (the answerer is shown dates in any case).
@@ -39,7 +39,7 @@ class Turns:
     def _text(self, turn: Turn) -> str:
         text = f"{turn.speaker}: {turn.text}"
         if self.captions and turn.caption:
-            text += f" [image: {turn.caption}]"
+            text += f" [{turn.caption}]"
         if self.dates and turn.said_at:
             text = f"{turn.said_at.day} {turn.said_at:%B %Y} | {text}"
         return text
