@@ -73,8 +73,8 @@ def run(
     """Run a protocol from its data to a report. What the lake holds already is not computed again."""
     said = _protocol(protocol, data, arms, limit, conversations, set_)
     stages = chosen(only, until)
-    root = Lake.open(lake).root
     _check_data(said)
+    root = Lake.open(lake).root
     summary = _run_flow(said, root, stages, workers, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print(json.dumps(summary, ensure_ascii=False))

@@ -29,7 +29,7 @@ class Pursuit:
     `residual_norms`: (n,) float64, ||r|| (not squared) after each entry.
     `gains`: (n,) float64, by how much each entry lowered ||r||^2; the first against the empty reconstruction, ||q||^2,
     so it is negative where the best cosine is under 1/2.
-    `certificate`: how far, at most, the objective is from its optimum over the whole pool (B.4); None for an empty path.
+    `certificate`: how far the objective can be from its optimum over the pool (B.4); None for an empty path.
     `stop_reason`: `budget`, `pool_exhausted` (no finite memory is left), `adaptive` or `empty_pool`.
     """
 
@@ -93,8 +93,8 @@ def mem_pursuit_batch(
     Threads are plain ones, each running nogil kernels: numba's own parallel loops end the process when two Python
     threads enter them at once.
 
-    Raises `ValueError` as `mem_pursuit` does, where there are not as many pools as queries, where a row index is outside
-    the store, and for threads < 1.
+    Raises `ValueError` as `mem_pursuit` does, where there are not as many pools as queries, where a row index is
+    outside the store, and for threads < 1.
     """
     _check(k, ridge, tau, patience)
     if threads < 1:
@@ -102,7 +102,8 @@ def mem_pursuit_batch(
     vectors = _array(queries, np.float32, 2, "queries")
     pools = memories if rows is None else rows
     if len(pools) != len(vectors):
-        raise ValueError(f"{'memories' if rows is None else 'rows'} ({len(pools)} pools) must match queries ({len(vectors)})")
+        given = "memories" if rows is None else "rows"
+        raise ValueError(f"{given} ({len(pools)} pools) must match queries ({len(vectors)})")
     if rows is None:
         if gram is not None:
             raise ValueError("gram is one store's: it needs rows, which say where in the store each pool is")
@@ -144,9 +145,7 @@ class MemPursuit:
         path = mem_pursuit(
             query.vector, pool.vectors, budget.most(pool), ridge=self.ridge, tau=self.tau, patience=self.patience
         )
-        return selected(
-            pool, path.order, budget, gains=path.gains, weights=path.weights, stop_reason=path.stop_reason
-        )
+        return selected(pool, path.order, budget, gains=path.gains, weights=path.weights, stop_reason=path.stop_reason)
 
 
 class _Workspace(threading.local):
@@ -250,7 +249,7 @@ def _gram(gram: Floats | None, size: int) -> tuple[NDArray[np.float32], NDArray[
 
 def _rows(rows: Ints, size: int) -> NDArray[np.int64]:
     places = _array(rows, np.int64, 1, "the rows of a pool")
-    if places.size and not (0 <= places.min() and places.max() < size):
+    if places.size and (places.min() < 0 or places.max() >= size):
         raise ValueError(f"rows {places.min()} to {places.max()} must lie in a store of {size}")
     return places
 

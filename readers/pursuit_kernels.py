@@ -8,9 +8,10 @@ is how they are kept cheap.
 at a time, and only for memories that can still win. Refits are exact and each simplex contains the one before it, so
 the reconstruction moves from step s to step t by at most sqrt(2 F_s - 2 F_t), F being the objective of Eq. 2: a score
 read at step s bounds the score at step t. What float32 leaves open, by its worst-case rounding bound, is decided in
-float64. A read serves two residuals: this one, and the next one if the best of the 16 likeliest memories turns out to be
-the best of all; memory traffic, not arithmetic, is what a read costs. Where the guess fails only it is lost. The first pass also reads the products with the first memory of the pool: where the pool's
-own ranking is dense it is the first to be selected, and the scores after step 1 are there already.
+float64. Memory traffic, not arithmetic, is what a read costs, so each read serves two residuals: this one and the next
+one, if the best of the 16 likeliest memories turns out to be the best of all; where not, only the guess is lost. The
+first pass also reads the products with the first memory of the pool: where the pool's own ranking is dense it is the
+first to be selected, and the scores after step 1 are there already.
 
 *Weights.* In float64 over the support F: L = chol(G_FF + ridge I), z = L^-1 b and w = L^-1 1 are carried along;
 nu = (w.z - 1) / (w.w) and x = L^-T (z - nu w). Where x has a negative entry the step ends at the first blocking memory,
@@ -36,10 +37,14 @@ SLACK = 1e-14
 
 BUDGET, POOL_EXHAUSTED, ADAPTIVE, EMPTY_POOL, BAD_QUERY = range(5)
 
-_RELEVANCE, _FIRST, _SEEN, _EXACT, _HEAP, _NEXT = range(6)  # scores: with the query, with memory 0, last read, float64, a heap, next (a guess)
-_LIVE, _STEP, _NEAR, _TODO, _AHEAD = range(5)  # places: unselected, step of the last read, candidates, to be read, when read ahead
-DEPTH = 2  # residuals that one read serves
-_HOT = 16  # memories that the guess looks at
+DEPTH = 2
+"""Residuals that one read of a memory serves."""
+_HOT = 16  # memories that the guess of the second one looks at
+
+# scores: with the query, with memory 0, last read, in float64, a heap, read for the next step
+_RELEVANCE, _FIRST, _SEEN, _EXACT, _HEAP, _NEXT = range(6)
+# places: unselected, step of the last read, candidates, to be read, step at which it was read for the next one
+_LIVE, _STEP, _NEAR, _TODO, _AHEAD = range(5)
 _COSINE, _Z, _W, _X, _WORK = range(5)  # fit: cosine with the query by path place, the rest by support place
 _SUPPORT, _INSIDE, _ROW = range(3)  # members: support place -> path place; path place -> in the support?, -> row
 _ENERGY, _ERROR, _RADIUS = range(3)  # history: 2 F, rounding bound of a score read then, what it can be off by now
@@ -56,7 +61,7 @@ def floats_needed(size: int, dim: int, steps: int) -> int:
 
 def integers_needed(size: int, steps: int) -> int:
     """Length of the int64 workspace for a pool of `size` and a path of at most `steps`."""
-    return 5 * size + 7 * (steps + 1) + DEPTH
+    return 5 * size + 7 * (steps + 1)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -122,8 +127,10 @@ def pursue(  # type: ignore[no-untyped-def]
                 error = relevance_error + (_ROUNDING * dim * norm * norm if gram64.shape[0] == 0 else 0.0)
                 _read_gram(gram32, gram64, rows, members, weights, used, scores, places, left, length)
             else:
-                error = _ROUNDING * norm * (
-                    dim * math.sqrt(max(loss, 0.0)) + (dim * 1e-6 + 2.0 * used + 6.0) * (mass + norm)
+                error = (
+                    _ROUNDING
+                    * norm
+                    * (dim * math.sqrt(max(loss, 0.0)) + (dim * 1e-6 + 2.0 * used + 6.0) * (mass + norm))
                 )
                 if length == 1 and order[0] == 0:
                     error += relevance_error + _ROUNDING * dim * norm * norm
@@ -138,9 +145,7 @@ def pursue(  # type: ignore[no-untyped-def]
                         guess_lower, guess_members, inner, row, narrow, gram64, scores, places, left, length, used, nu,
                         last, ridge, slack,
                     )  # fmt: skip
-                _read_contenders(
-                    memories, rows, narrow, scores, places, history, left, length, begun, depth, nu, error
-                )
+                _read_contenders(memories, rows, narrow, scores, places, history, left, length, begun, depth, nu, error)
             count, top = _candidates(scores, places, left, length, error)
             pick, peak = -1, math.nan
             if count > 0 and top + error > nu:
@@ -164,7 +169,7 @@ def pursue(  # type: ignore[no-untyped-def]
             certificate = 0.0
             if not done:
                 wanted = last - length
-                if 0.0 <= tau and patience - streak <= wanted:
+                if tau >= 0.0 and patience - streak <= wanted:
                     wanted, reason = patience - streak, ADAPTIVE
                 _residual(query, memories, members, weights, used, residual)
                 _tail(memories, rows, residual, scores, places, history, left, wanted, order[length:])
@@ -328,9 +333,7 @@ def _guess(  # type: ignore[no-untyped-def]
     if not _score(guess_fit, inner, guess_members, guess_weights, length, used) > nu + slack:
         return 1
     guess_weights[length], guess_members[_ROW, length] = 0.0, rows[pick]
-    used, nu = _refit(
-        guess_fit, inner, guess_lower, guess_members, guess_weights, length + 1, used, ridge, slack
-    )
+    used, nu = _refit(guess_fit, inner, guess_lower, guess_members, guess_weights, length + 1, used, ridge, slack)
     _residual(query, memories, guess_members, guess_weights, used, narrow[1])
     return 2
 

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 import openai
 
 from storage.errors import InputError
+from tasks.outcomes import EndpointError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _RETRIES = 6
-
-
-class EndpointError(RuntimeError):
-    """An endpoint did not do what was asked; the message says which, what and what to do. It holds no key."""
 
 
 def embed(base_url: str, model: str, texts: Sequence[str]) -> list[list[float]]:

@@ -34,3 +34,7 @@ class Verdict:
     label: str | None
     status: Status
     raw: str | None = None
+
+
+class EndpointError(RuntimeError):
+    """An endpoint did not do what was asked; the message says which, what and what to do. It holds no key."""

@@ -72,7 +72,7 @@ def reference_path(
 def simplex_weights(
     gram: Array, cosines: Array, ridge: float, start: Array | None = None, slack: float = 1e-14
 ) -> Array:
-    """argmin over the simplex of alpha G alpha / 2 - b alpha + ridge/2 alpha^2, from `start` (one free new entry is 0)."""
+    """argmin over the simplex of alpha G alpha / 2 - b alpha + ridge/2 alpha^2, from `start` or a vertex."""
     n = len(cosines)
     alpha = np.zeros(n) if start is None or not start.any() else start.copy()
     if not alpha.any():
@@ -83,8 +83,7 @@ def simplex_weights(
         scores = cosines - gram @ alpha - ridge * alpha
         outside = [i for i in range(n) if i not in support]
         if not outside or scores[outside].max() <= nu + slack:
-            if len(support) > 1 or n == 1 or scores.max() <= nu + slack:
-                break
+            break
         support.append(outside[int(np.argmax(scores[outside]))])
         while True:
             solved, nu = _bordered(gram[np.ix_(support, support)], cosines[support], ridge)
@@ -107,9 +106,7 @@ def objective(query: Array, memories: Array, alpha: Array, ridge: float) -> floa
     return float(residual @ residual) / 2 + ridge / 2 * float(alpha @ alpha)
 
 
-def optimum_bounds(
-    query: NDArray[np.float32], memories: NDArray[np.float32], ridge: float
-) -> tuple[float, float]:
+def optimum_bounds(query: NDArray[np.float32], memories: NDArray[np.float32], ridge: float) -> tuple[float, float]:
     """(lower, upper) bound of Eq. 2 over the full simplex: the value reached, less its own Frank-Wolfe gap."""
     rows, q = memories.astype(np.float64), query.astype(np.float64)
     gram, cosines = rows @ rows.T, rows @ q

@@ -29,9 +29,7 @@ Run = Callable[..., dict[str, Any]]
 
 
 def _protocol(data: Path, **changes: Any) -> Protocol:
-    return protocols.load(
-        "sample", {"data.path": str(data), "arms": ARMS, "budgets": ["k1", "k2"], **changes}
-    )
+    return protocols.load("sample", {"data.path": str(data), "arms": ARMS, "budgets": ["k1", "k2"], **changes})
 
 
 @pytest.fixture
@@ -141,9 +139,7 @@ def test_a_limited_run_shares_everything_with_the_full_one(tmp_path: Path, run: 
     run(_protocol(data), tmp_path / "lake")
     limited = run(_protocol(data, **{"data.limit": 2}), tmp_path / "lake")
     assert limited["questions"] == 2
-    assert {stage: new for stage, new in limited["new"].items() if new} == {
-        "report": limited["new"]["report"]
-    }
+    assert {stage: new for stage, new in limited["new"].items() if new} == {"report": limited["new"]["report"]}
 
 
 def test_a_corrected_gold_answer_judges_anew_and_answers_nothing(tmp_path: Path, run: Run) -> None:
@@ -165,9 +161,7 @@ def test_gold_is_in_no_table_that_readers_or_answerers_touch(tmp_path: Path, run
     allowed = {"gold", "reports"}
     for path in (tmp_path / "lake").rglob("*"):
         if path.is_file() and path.relative_to(tmp_path / "lake").parts[0] not in allowed:
-            shown = (
-                str(pl.read_parquet(path).to_dicts()) if path.suffix == ".parquet" else str(path.read_bytes())
-            )
+            shown = str(pl.read_parquet(path).to_dicts()) if path.suffix == ".parquet" else str(path.read_bytes())
             assert canary not in shown, path
     gold = pl.concat(pl.read_parquet(path) for path in (tmp_path / "lake" / "gold").rglob("*.parquet"))
     assert canary in str(gold.to_dicts()), "the canary must be somewhere, or this test sees nothing"
@@ -192,17 +186,13 @@ def test_a_reader_is_given_nothing_of_gold(tmp_path: Path, run: Run, monkeypatch
 
 def test_hostile_text_reaches_the_report_as_text(tmp_path: Path, run: Run) -> None:
     hostile = conversation()
-    hostile["conversation"]["session_1"][0]["text"] = (
-        '<script>alert(1)</script> =HYPERLINK("x") \u202e\x07 \ud800'
-    )
+    hostile["conversation"]["session_1"][0]["text"] = '<script>alert(1)</script> =HYPERLINK("x") \u202e\x07 \ud800'
     summary = run(_protocol(write_locomo(tmp_path / "x.json", hostile)), tmp_path / "lake")
     for name in ("report", "questions"):
         assert "<script>alert(1)" not in Path(summary["paths"][name]).read_text(encoding="utf-8")
 
 
-def test_a_conversation_of_one_turn_and_a_pool_larger_than_the_store_are_survived(
-    tmp_path: Path, run: Run
-) -> None:
+def test_a_conversation_of_one_turn_and_a_pool_larger_than_the_store_are_survived(tmp_path: Path, run: Run) -> None:
     short = conversation(qa=conversation()["qa"][:1])
     short["conversation"] = {
         "speaker_a": "A",
@@ -288,9 +278,7 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_tables(tmp_path: Path, r
 
 def test_the_command_prints_one_json_object_and_nothing_else(tmp_path: Path) -> None:
     data = write_locomo(tmp_path / "x.json")
-    done = subprocess.run(
-        _command(tmp_path / "lake", data, "--json"), capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(_command(tmp_path / "lake", data, "--json"), capture_output=True, text=True, check=True)
     summary = json.loads(done.stdout)
     assert Path(summary["paths"]["report"]).is_file()
     assert summary["reuse"]["cells"] == 9 * 3

@@ -36,9 +36,7 @@ def cone(rng: np.random.Generator, size: int, dim: int, spread: float = 1.0) -> 
 def copies(distance: float) -> Callable[[np.random.Generator], Case]:
     def make(rng: np.random.Generator) -> Case:
         query, rows = cone(rng, 40, 48)
-        shifted = rows[rng.integers(0, 12, 40)].astype(np.float64) + distance * unit(
-            rng.standard_normal((40, 48))
-        )
+        shifted = rows[rng.integers(0, 12, 40)].astype(np.float64) + distance * unit(rng.standard_normal((40, 48)))
         return query, np.concatenate([rows[:12], unit(shifted)])[rng.permutation(52)]
 
     return make
@@ -202,9 +200,7 @@ def test_the_order_is_the_reference_order(kind: str) -> None:
 
 @quick
 @given(kinds, seeds, st.integers(1, 60), st.sampled_from([1e-3, 1e-5, 1e-7, 0.0]), st.integers(1, 3))
-def test_the_adaptive_stop_is_the_reference_stop(
-    kind: str, seed: int, k: int, tau: float, patience: int
-) -> None:
+def test_the_adaptive_stop_is_the_reference_stop(kind: str, seed: int, k: int, tau: float, patience: int) -> None:
     query, memories = case(kind, seed)
     if tau == 0.0 or kind == "overflowing norms":  # a gain of rounding noise has no sign
         tau = 1e-5
@@ -269,10 +265,7 @@ def test_memories_near_the_hull_score_within_proposition_1(seed: int, k: int, di
     bound = (chosen @ residual).max() + distance * np.linalg.norm(residual)
     scores = np.delete(memories.astype(np.float64) @ residual, path.order)
     if scores.max() > bound:  # then the next memory lies outside the neighbourhood of the hull
-        assert (
-            memories[mem_pursuit(query, memories, k + 1).order[k]].astype(np.float64) @ residual
-            > bound - 1e-9
-        )
+        assert memories[mem_pursuit(query, memories, k + 1).order[k]].astype(np.float64) @ residual > bound - 1e-9
 
 
 @settings(max_examples=80, deadline=None)
@@ -287,13 +280,10 @@ def test_required_facts_come_first_under_the_fact_cluster_model(
     shared, own, away = axes[0], axes[1 : 1 + facts], axes[1 + facts : 1 + facts + noise]
     centres = np.sqrt(rho) * shared + np.sqrt(1 - rho) * own
     required = unit(
-        np.repeat(centres, copies_each, axis=0)
-        + wobble * unit(rng.standard_normal((facts * copies_each, dim)))
+        np.repeat(centres, copies_each, axis=0) + wobble * unit(rng.standard_normal((facts * copies_each, dim)))
     )
     distractors = (
-        unit(1.05 * np.sqrt(rho) * shared + np.sqrt(1 - rho) * away)
-        if noise
-        else np.empty((0, dim), np.float32)
+        unit(1.05 * np.sqrt(rho) * shared + np.sqrt(1 - rho) * away) if noise else np.empty((0, dim), np.float32)
     )
     query = unit(shared * 0.3 + centres.mean(axis=0))
     memories = np.concatenate([required, distractors])
@@ -326,9 +316,7 @@ def test_required_facts_come_first_under_the_fact_cluster_model(
 def test_the_certificate_bounds_the_gap_to_the_full_pool(kind: str, seed: int, k: int) -> None:
     query, memories = case(kind, seed)
     path = mem_pursuit(query, memories, k)
-    reached = objective(
-        query.astype(np.float64), memories[path.order].astype(np.float64), path.weights, 1e-10
-    )
+    reached = objective(query.astype(np.float64), memories[path.order].astype(np.float64), path.weights, 1e-10)
     lower, upper = optimum_bounds(query, memories, 1e-10)
     assert path.certificate is not None
     assert reached - upper <= path.certificate + 1e-12
@@ -369,9 +357,7 @@ def test_a_batch_is_its_questions_whatever_the_threads() -> None:
     rows = [rng.permutation(600)[: rng.integers(1, 200)] for _ in range(24)]
     apart = [mem_pursuit(q, store[r], 20) for q, r in zip(queries, rows, strict=True)]
     for threads in (1, 2, 5):
-        for one, other in zip(
-            apart, mem_pursuit_batch(queries, store, 20, rows=rows, threads=threads), strict=True
-        ):
+        for one, other in zip(apart, mem_pursuit_batch(queries, store, 20, rows=rows, threads=threads), strict=True):
             assert_same(one, other)
         kept = mem_pursuit_batch(queries, store, 20, rows=rows, gram=gram_of(store), threads=threads)
         assert [p.order.tolist() for p in kept] == [p.order.tolist() for p in apart]
@@ -389,9 +375,7 @@ def test_a_case_by_hand() -> None:
     path = mem_pursuit(np.array([c, c]), np.array([[1, 0], [0, 1], [-1, 0]]), 3)
     assert path.order.tolist() == [0, 1, 2]
     np.testing.assert_allclose(path.weights, [0.5, 0.5, 0], atol=1e-7)
-    np.testing.assert_allclose(
-        path.residual_norms, [np.sqrt(2 - 2 * c)] + [(c - 0.5) * np.sqrt(2)] * 2, atol=1e-7
-    )
+    np.testing.assert_allclose(path.residual_norms, [np.sqrt(2 - 2 * c)] + [(c - 0.5) * np.sqrt(2)] * 2, atol=1e-7)
     np.testing.assert_allclose(path.gains, [2 * c - 1, 2 - 2 * c - 2 * (c - 0.5) ** 2, 0], atol=1e-7)
     assert path.certificate == 0
     assert path.stop_reason == "pool_exhausted"
@@ -516,9 +500,7 @@ def test_the_reader_cuts_the_path_to_records_and_tokens() -> None:
     adaptive = MemPursuit(tau=1e-2).read(asked, pool, Budget(records=200), access)
     assert adaptive.stop_reason == "adaptive" and adaptive.ids == ids[: len(adaptive.ids)]
     assert MemPursuit().read(asked, pool, Budget(), access).stop_reason == "pool_exhausted"
-    assert (
-        MemPursuit().read(asked, pool_of(memories[:0]), Budget(records=3), access).stop_reason == "empty_pool"
-    )
+    assert MemPursuit().read(asked, pool_of(memories[:0]), Budget(records=3), access).stop_reason == "empty_pool"
 
 
 def _is_access(access: Access) -> Access:
