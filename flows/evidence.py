@@ -14,6 +14,7 @@ from tasks.index import chunks_to_embed, embed_task, index_task
 from tasks.oracle import oracle_task
 from tasks.plan import Plan
 from tasks.store import store_task
+from tasks.warm import warm_task
 
 
 def store_stage(plan: Plan, log: Log) -> None:
@@ -22,13 +23,14 @@ def store_stage(plan: Plan, log: Log) -> None:
 
 
 def index_stage(plan: Plan, log: Log) -> None:
-    """Embed what has no vector, then build the indexes."""
+    """Embed what has no vector, while readers compile their kernels; then build the indexes."""
     lake = Lake(plan.lake)
     for store in plan.stores:
         if not lake.table(RECORDS, store.store).holds_any():
             raise InputError(f"stage index: records of store {store.name} expected, none found; run stage store first")
     chunks = [(embed_task, (plan, store, chunk)) for store in plan.stores for chunk in chunks_to_embed(plan, store)]
-    log.run("index", chunks, [(index_task, (plan, store)) for store in plan.stores])
+    warm = [(warm_task, (plan,))] if chunks else []
+    log.run("index", [*warm, *chunks], [(index_task, (plan, store)) for store in plan.stores])
 
 
 def pool_stage(plan: Plan, log: Log) -> None:

@@ -153,7 +153,7 @@ class _Workspace(threading.local):
 
     def __init__(self) -> None:
         self.floats = np.empty(0)
-        self.integers = np.empty(0, dtype=np.int64)
+        self.integers = np.empty(0, dtype=np.uint32)
         self.narrow = np.empty((kernels.DEPTH, 0), dtype=np.float32)
         self.places = _frozen(np.arange(0))
 
@@ -162,7 +162,7 @@ class _Workspace(threading.local):
         if self.floats.shape[0] < floats:
             self.floats = np.empty(floats)
         if self.integers.shape[0] < integers:
-            self.integers = np.empty(integers, dtype=np.int64)
+            self.integers = np.empty(integers, dtype=np.uint32)
         if self.narrow.shape[1] != dim:
             self.narrow = np.zeros((kernels.DEPTH, dim), dtype=np.float32)
 

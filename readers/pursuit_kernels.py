@@ -39,11 +39,12 @@ BUDGET, POOL_EXHAUSTED, ADAPTIVE, EMPTY_POOL, BAD_QUERY = range(5)
 
 DEPTH = 2
 """Residuals that one read of a memory serves."""
+_NONE = 2**32 - 1  # in the index arrays, which are unsigned so that indexing needs no test for negative indices
 _HOT = 16  # memories that the guess of the second one looks at
 
 # scores: with the query, with memory 0, last read, in float64, a heap, read for the next step
 _RELEVANCE, _FIRST, _SEEN, _EXACT, _HEAP, _NEXT = range(6)
-# places: unselected, step of the last read, candidates, to be read, step at which it was read for the next one
+# places: unselected (any order), step of the last read, candidates, to be read, step of the last read with a guess
 _LIVE, _STEP, _NEAR, _TODO, _AHEAD = range(5)
 _COSINE, _Z, _W, _X, _WORK = range(5)  # fit: cosine with the query by path place, the rest by support place
 _SUPPORT, _INSIDE, _ROW = range(3)  # members: support place -> path place; path place -> in the support?, -> row
@@ -56,11 +57,11 @@ _REASSOCIATE = {"reassoc", "contract", "nsz"}  # lets reductions vectorise; NaN 
 
 def floats_needed(size: int, dim: int, steps: int) -> int:
     """Length of the float64 workspace for a pool of `size` and a path of at most `steps`."""
-    return 3 * (steps + 1) * (steps + 1) + 14 * (steps + 1) + 2 * dim + 6 * size
+    return 3 * (steps + 1) * (steps + 1) + 14 * (steps + 1) + dim + 6 * size
 
 
 def integers_needed(size: int, steps: int) -> int:
-    """Length of the int64 workspace for a pool of `size` and a path of at most `steps`."""
+    """Length of the uint32 workspace for a pool of `size` and a path of at most `steps`."""
     return 5 * size + 7 * (steps + 1)
 
 
@@ -82,8 +83,8 @@ def pursue(  # type: ignore[no-untyped-def]
     fit, history = floats[at : at + 5 * n].reshape(5, n), floats[at + 5 * n : at + 8 * n].reshape(3, n)
     guess_fit, guess_weights = floats[at + 8 * n : at + 13 * n].reshape(5, n), floats[at + 13 * n : at + 14 * n]
     at += 14 * n
-    residual, row = floats[at : at + dim], floats[at + dim : at + 2 * dim]
-    scores = floats[at + 2 * dim : at + 2 * dim + 6 * size].reshape(6, size)
+    residual = floats[at : at + dim]
+    scores = floats[at + dim : at + dim + 6 * size].reshape(6, size)
     places = integers[: 5 * size].reshape(5, size)
     members = integers[5 * size : 5 * size + 3 * n].reshape(3, n)
     guess_members = integers[5 * size + 3 * n : 5 * size + 6 * n].reshape(3, n)
@@ -95,20 +96,21 @@ def pursue(  # type: ignore[no-untyped-def]
         return 0, math.nan, BAD_QUERY
     if size == 0:
         return 0, math.nan, EMPTY_POOL
-    alive, norm = _relevance(query, memories, rows, scores, places)
+    alive, norm = _relevance(query, memories, rows, gram32, gram64, scores, places)
     mass = math.sqrt(query_square)
     scale = max(1.0, norm * norm, norm * mass)
     wide = norm * norm > _WIDE or query_square > _WIDE
-    kept = gram32.shape[0] > 0 or gram64.shape[0] > 0
+    kept = gram32.shape[0] + gram64.shape[0] > 0
     slack = SLACK * scale
     relevance_error = math.inf if wide else _ROUNDING * dim * norm * mass + 1e-13 * scale
+    inner_error = _ROUNDING * dim * norm * norm + 1e-13 * scale
     last = min(n - 1, alive)
     reason = POOL_EXHAUSTED if last == alive else BUDGET
 
     length, used, streak, certificate = 0, 0, 0, math.nan
     begun, depth = 0, 0  # the guesses in hand: residuals of `depth` steps from `begun` on
     for i in range(n):
-        guess[i] = -1
+        guess[i] = _NONE
     nu, loss, energy = -math.inf, query_square, query_square
     while True:
         left = alive - length
@@ -120,29 +122,27 @@ def pursue(  # type: ignore[no-untyped-def]
         if by_cosine:
             pick, peak = _most_relevant(query, memories, rows, scores, places, left, relevance_error)
         else:
+            read = True
             if wide:
                 error = math.inf
                 _read_nothing(scores, places, left, length)
             elif kept:
-                error = relevance_error + (_ROUNDING * dim * norm * norm if gram64.shape[0] == 0 else 0.0)
+                error = relevance_error + (inner_error if gram64.shape[0] == 0 else 0.0)
                 _read_gram(gram32, gram64, rows, members, weights, used, scores, places, left, length)
+            elif length == 1 and order[0] == 0:
+                error = relevance_error + inner_error
+                _read_first(scores, places, left)
             else:
-                error = (
-                    _ROUNDING
-                    * norm
-                    * (dim * math.sqrt(max(loss, 0.0)) + (dim * 1e-6 + 2.0 * used + 6.0) * (mass + norm))
-                )
-                if length == 1 and order[0] == 0:
-                    error += relevance_error + _ROUNDING * dim * norm * norm
-                    _read_first(scores, places, left)
+                read = False
+                error = dim * math.sqrt(max(loss, 0.0)) + (dim * 1e-6 + 2.0 * used + 6.0) * (mass + norm)
+                error *= _ROUNDING * norm
             _age(history, length, energy, error, norm, scale)
-            count, top = 0, -math.inf
-            if not (wide or kept or (length == 1 and order[0] == 0)):
+            if not read:
                 if not begun <= length < begun + depth:
                     begun = length
                     depth = _guess(
                         query, memories, rows, weights, fit, lower, members, guess, guess_weights, guess_fit,
-                        guess_lower, guess_members, inner, row, narrow, gram64, scores, places, left, length, used, nu,
+                        guess_lower, guess_members, inner, narrow, gram64, scores, places, left, length, used, nu,
                         last, ridge, slack,
                     )  # fmt: skip
                 _read_contenders(memories, rows, narrow, scores, places, history, left, length, begun, depth, nu, error)
@@ -162,7 +162,8 @@ def pursue(  # type: ignore[no-untyped-def]
                 fit[_COSINE, length] = guess_fit[_COSINE, length]
             else:
                 depth = 0
-                _inner_row(query, memories, gram64, rows[pick], length, members, fit, inner, row)
+                members[_ROW, length] = rows[pick]
+                _inner_row(query, memories, gram64, length, members, fit, inner)
             score = _score(fit, inner, members, weights, length, used)
             peak = score if math.isnan(peak) else peak
         if not by_cosine and (pick < 0 or peak <= nu + slack):
@@ -200,14 +201,28 @@ def pursue(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _relevance(query, memories, rows, scores, places):  # type: ignore[no-untyped-def]
-    """Reads the pool once: products with the query and with memory 0. Returns (finite memories, largest norm)."""
+def _relevance(query, memories, rows, gram32, gram64, scores, places):  # type: ignore[no-untyped-def]
+    """Reads the pool once, finds its finite memories. Returns (how many these are, the largest norm among them).
+
+    Without a Gram the products with memory 0 are read along.
+    """
     size = rows.shape[0]
     first = memories[rows[0]]
-    for i in range(0, size - 2, 3):
-        _three_products(memories, rows, query, first, scores, i)
-    for i in range(size - size % 3, size):
-        scores[_RELEVANCE, i], scores[_FIRST, i], scores[_SEEN, i] = _products(memories[rows[i]], query, first)
+    if gram32.shape[0] + gram64.shape[0] > 0:
+        for i in range(size):
+            places[_TODO, i] = i
+        for i in range(0, size - 3, 4):
+            _read_four(memories, rows, query, scores, places[_TODO], i)
+        for i in range(size - size % 4, size):
+            scores[_SEEN, i] = _dot32(memories[rows[i]], query)
+        for i in range(size):
+            scores[_RELEVANCE, i] = scores[_SEEN, i]
+            scores[_SEEN, i] = gram64[rows[i], rows[i]] if gram64.shape[0] > 0 else gram32[rows[i], rows[i]]
+    else:
+        for i in range(0, size - 2, 3):
+            _three_products(memories, rows, query, first, scores, i)
+        for i in range(size - size % 3, size):
+            scores[_RELEVANCE, i], scores[_FIRST, i], scores[_SEEN, i] = _products(memories[rows[i]], query, first)
     largest, alive = 0.0, 0
     for i in range(size):
         square = scores[_SEEN, i]
@@ -219,7 +234,7 @@ def _relevance(query, memories, rows, scores, places):  # type: ignore[no-untype
             scores[_RELEVANCE, i] = 0.0
         largest = max(largest, square)
         scores[_SEEN, i] = scores[_RELEVANCE, i]
-        places[_STEP, i], places[_AHEAD, i] = 0, -1
+        places[_STEP, i], places[_AHEAD, i] = 0, _NONE
         places[_LIVE, alive] = i
         alive += 1
     return alive, math.sqrt(largest) * (1.0 + 1e-4)
@@ -298,7 +313,7 @@ def _read_gram(gram32, gram64, rows, members, weights, used, scores, places, lef
 @njit(cache=True, nogil=True, _nrt=False)
 def _guess(  # type: ignore[no-untyped-def]
     query, memories, rows, weights, fit, lower, members, guess, guess_weights, guess_fit, guess_lower, guess_members,
-    inner, row, narrow, gram64, scores, places, left, length, used, nu, last, ridge, slack,
+    inner, narrow, gram64, scores, places, left, length, used, nu, last, ridge, slack,
 ):  # fmt: skip
     """Puts the residual into `narrow[0]` and a guess of the next one into `narrow[1]`. Returns how many these are.
 
@@ -306,8 +321,8 @@ def _guess(  # type: ignore[no-untyped-def]
     memories are read on the way. `guess[length]` is the memory; its inner products stand if the guess comes true.
     """
     _residual(query, memories, members, weights, used, narrow[0])
-    guess[length] = -1
-    hot, todo = _hottest(scores, places, left), places[_TODO]
+    guess[length] = _NONE
+    hot, todo = _hottest(scores, places, left, nu), places[_TODO]
     pick, top = -1, -math.inf
     for a in range(0, hot - 3, 4):
         _read_four(memories, rows, narrow[0], scores, todo, a)
@@ -329,33 +344,32 @@ def _guess(  # type: ignore[no-untyped-def]
         for e in range(c + 1):
             guess_lower[c, e] = lower[c, e]
     guess[length] = pick
-    _inner_row(query, memories, gram64, rows[pick], length, guess_members, guess_fit, inner, row)
+    guess_weights[length], guess_members[_ROW, length] = 0.0, rows[pick]
+    _inner_row(query, memories, gram64, length, guess_members, guess_fit, inner)
     if not _score(guess_fit, inner, guess_members, guess_weights, length, used) > nu + slack:
         return 1
-    guess_weights[length], guess_members[_ROW, length] = 0.0, rows[pick]
     used, nu = _refit(guess_fit, inner, guess_lower, guess_members, guess_weights, length + 1, used, ridge, slack)
     _residual(query, memories, guess_members, guess_weights, used, narrow[1])
     return 2
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _hottest(scores, places, left):  # type: ignore[no-untyped-def]
-    """The `_HOT` live memories with the highest last scores into `places[_TODO]`, best first. Returns how many."""
-    todo, count = places[_TODO], 0
+def _hottest(scores, places, left, nu):  # type: ignore[no-untyped-def]
+    """The `_HOT` highest of the last scores above nu: their memories into `places[_TODO]`. Returns how many."""
+    seen, live, todo = scores[_SEEN], places[_LIVE], places[_TODO]
+    count, least = 0, nu
     for a in range(left):
-        i = places[_LIVE, a]
-        value = scores[_SEEN, i]
-        if count < _HOT:
-            at = count
-            count += 1
-        elif value > scores[_SEEN, todo[count - 1]]:
-            at = count - 1
-        else:
-            continue
-        while at > 0 and scores[_SEEN, todo[at - 1]] < value:
-            todo[at] = todo[at - 1]
-            at -= 1
-        todo[at] = i
+        i = live[a]
+        value = seen[i]
+        if value > least:
+            at = min(count, _HOT - 1)
+            count = at + 1
+            while at > 0 and seen[todo[at - 1]] < value:
+                todo[at] = todo[at - 1]
+                at -= 1
+            todo[at] = i
+            if count == _HOT:
+                least = seen[todo[_HOT - 1]]
     return count
 
 
@@ -367,13 +381,18 @@ def _read_contenders(  # type: ignore[no-untyped-def]
 
     At step `begun` the guessed next scores are read along; at the step after they are there.
     """
+    seen, step, live, radius = scores[_SEEN], places[_STEP], places[_LIVE], history[_RADIUS]
     floor, now = nu - TIE, length - begun
+    if now > 0:
+        ahead, following = places[_AHEAD], scores[_NEXT]
+        for a in range(left):
+            i = live[a]
+            if ahead[i] == begun:
+                seen[i], step[i] = following[i], length
     for a in range(left):
-        i = places[_LIVE, a]
-        if now > 0 and places[_AHEAD, i] == begun:
-            scores[_SEEN, i], places[_STEP, i] = scores[_NEXT, i], length
-        if places[_STEP, i] == length:
-            floor = max(floor, scores[_SEEN, i] - error - TIE)
+        i = live[a]
+        if step[i] == length:
+            floor = max(floor, seen[i] - error - TIE)
     todo, waiting = places[_TODO], 0
     if now > 0:
         waiting = _likeliest(scores, places, left, length)
@@ -393,13 +412,13 @@ def _read_contenders(  # type: ignore[no-untyped-def]
             else:
                 _read_four(memories, rows, narrow[now], scores, todo, 0)
             for t in range(4):
-                floor = max(floor, scores[_SEEN, todo[t]] - error - TIE)
+                floor = max(floor, seen[todo[t]] - error - TIE)
             waiting = 0
             if a == left:
                 return
-        i = places[_LIVE, a]
+        i = live[a]
         a += 1
-        if places[_STEP, i] != length and scores[_SEEN, i] + history[_RADIUS, places[_STEP, i]] >= floor:
+        if step[i] != length and seen[i] + radius[step[i]] >= floor:
             todo[waiting] = i
             waiting += 1
 
@@ -436,14 +455,16 @@ def _likeliest(scores, places, left, length):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, _nrt=False)
 def _candidates(scores, places, left, length, error):  # type: ignore[no-untyped-def]
     """Memories read at step `length` whose score may be the largest. Returns (how many, the largest read)."""
+    seen, step, live = scores[_SEEN], places[_STEP], places[_LIVE]
     top, count = -math.inf, 0
     for a in range(left):
-        i = places[_LIVE, a]
-        if places[_STEP, i] == length:
-            top = max(top, scores[_SEEN, i])
+        i = live[a]
+        if step[i] == length and seen[i] > top:
+            top = seen[i]
+    floor = top - 2.0 * error - TIE
     for a in range(left):
-        i = places[_LIVE, a]
-        if places[_STEP, i] == length and scores[_SEEN, i] >= top - 2.0 * error - TIE:
+        i = live[a]
+        if seen[i] >= floor and step[i] == length:
             places[_NEAR, count] = i
             count += 1
     return count, top
@@ -464,12 +485,11 @@ def _lowest_of_best(scores, places, count):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _forget(places, left, pick):  # type: ignore[no-untyped-def]
-    """Takes `pick` out of the live memories, which stay ascending."""
-    kept = 0
+    """Takes `pick` out of the live memories; the last of them gets its place."""
     for a in range(left):
-        i = places[_LIVE, a]
-        places[_LIVE, kept] = i
-        kept += i != pick
+        if places[_LIVE, a] == pick:
+            places[_LIVE, a] = places[_LIVE, left - 1]
+            return
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -556,30 +576,27 @@ def _after(i, j, value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _inner_row(query, memories, gram64, mine, place, members, fit, inner, row):  # type: ignore[no-untyped-def]
-    """Float64 products of store row `mine` with the query, the path so far and itself, as path place `place`."""
+def _inner_row(query, memories, gram64, place, members, fit, inner):  # type: ignore[no-untyped-def]
+    """Float64 products of the memory at path place `place` with the query, the path before it and itself."""
+    mine = members[_ROW, place]
     fit[_COSINE, place] = _dot64(memories[mine], query)
+    s = 0
     if gram64.shape[0] > 0:
-        for s in range(place):
+        for s in range(place + 1):
             inner[place, s] = gram64[mine, members[_ROW, s]]
-        inner[place, place] = gram64[mine, mine]
     else:
-        for c in range(row.shape[0]):
-            row[c] = memories[mine, c]
-        s = 0
-        while s + 4 <= place:
+        while s + 4 <= place + 1:
             inner[place, s], inner[place, s + 1], inner[place, s + 2], inner[place, s + 3] = _dots64(
                 memories[members[_ROW, s]],
                 memories[members[_ROW, s + 1]],
                 memories[members[_ROW, s + 2]],
                 memories[members[_ROW, s + 3]],
-                row,
+                memories[mine],
             )
             s += 4
-        while s < place:
-            inner[place, s] = _dot64(row, memories[members[_ROW, s]])
+        while s <= place:
+            inner[place, s] = _dot64(memories[members[_ROW, s]], memories[mine])
             s += 1
-        inner[place, place] = _dot64(row, memories[mine])
     for s in range(place):
         inner[s, place] = inner[place, s]
 

