@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from readers import pursuit_kernels as kernels
 from readers.types import Access, Budget, Evidence, Floats, Ints, Pool, Query, StopReason, selected
 
+_FLOAT32, _FLOAT64, _INT64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 _REASONS: tuple[StopReason, ...] = ("budget", "pool_exhausted", "adaptive", "empty_pool")
 
 
@@ -66,8 +67,8 @@ def mem_pursuit(
     Raises `ValueError` for shapes that do not match, a non-finite query, k < 0, ridge <= 0, tau < 0 or patience < 1.
     """
     _check(k, ridge, tau, patience)
-    vector = _array(query, np.float32, 1, "query")
-    matrix = _array(memories, np.float32, 2, "memories")
+    vector = _array(query, _FLOAT32, 1, "query")
+    matrix = _array(memories, _FLOAT32, 2, "memories")
     if matrix.shape[1] != vector.shape[0]:
         raise ValueError(f"memories are {matrix.shape[1]}-dimensional, the query has {vector.shape[0]} dimensions")
     size = matrix.shape[0]
@@ -99,7 +100,7 @@ def mem_pursuit_batch(
     _check(k, ridge, tau, patience)
     if threads < 1:
         raise ValueError(f"threads is {threads}, it must be at least 1")
-    vectors = _array(queries, np.float32, 2, "queries")
+    vectors = _array(queries, _FLOAT32, 2, "queries")
     pools = memories if rows is None else rows
     if len(pools) != len(vectors):
         given = "memories" if rows is None else "rows"
@@ -111,7 +112,7 @@ def mem_pursuit_batch(
         def one(i: int) -> Pursuit:
             return mem_pursuit(vectors[i], memories[i], k, ridge=ridge, tau=tau, patience=patience)
     else:
-        store = _array(memories, np.float32, 2, "memories")
+        store = _array(memories, _FLOAT32, 2, "memories")
         if store.shape[1] != vectors.shape[1]:
             raise ValueError(f"memories are {store.shape[1]}-dimensional, queries have {vectors.shape[1]} dimensions")
         products = _gram(gram, len(store))
@@ -152,12 +153,15 @@ class _Workspace(threading.local):
     """Scratch memory of one thread, grown when a question needs more and never read before it is written."""
 
     def __init__(self) -> None:
+        self.fitted = (0, 0, 0)
         self.floats = np.empty(0)
         self.integers = np.empty(0, dtype=np.uint32)
         self.narrow = np.empty((kernels.DEPTH, 0), dtype=np.float32)
         self.places = _frozen(np.arange(0))
 
     def fit(self, size: int, dim: int, steps: int) -> None:
+        if (size, dim, steps) == self.fitted:
+            return
         floats, integers = kernels.floats_needed(size, dim, steps), kernels.integers_needed(size, steps)
         if self.floats.shape[0] < floats:
             self.floats = np.empty(floats)
@@ -165,6 +169,7 @@ class _Workspace(threading.local):
             self.integers = np.empty(integers, dtype=np.uint32)
         if self.narrow.shape[1] != dim:
             self.narrow = np.zeros((kernels.DEPTH, dim), dtype=np.float32)
+        self.fitted = (size, dim, steps)
 
     def indices(self, size: int) -> NDArray[np.int64]:
         if self.places.shape[0] != size:
@@ -225,12 +230,12 @@ def _check(k: int, ridge: float, tau: float | None, patience: int) -> None:
         raise ValueError(f"patience is {patience}, it must be at least 1")
 
 
-def _array(values: Any, dtype: type, axes: int, name: str) -> NDArray[Any]:
+def _array(values: Any, dtype: np.dtype[Any], axes: int, name: str) -> NDArray[Any]:
     """`values` as a read-only, C-contiguous array of `dtype`; read-only, so that one compiled kernel serves all."""
     array = np.asarray(values)
     if array.ndim != axes:
         raise ValueError(f"{name} must have {axes} dimension{'s' * (axes > 1)}, not {array.ndim} {array.shape}")
-    if array.dtype != dtype or not array.flags.carray:
+    if array.dtype is not dtype or not array.flags.carray:
         array = np.require(array, dtype, ["C", "A"])
     return _frozen(array)
 
@@ -243,12 +248,12 @@ def _gram(gram: Floats | None, size: int) -> tuple[NDArray[np.float32], NDArray[
     if products.shape != (size, size):
         raise ValueError(f"gram {products.shape} must be ({size}, {size}) to match memories ({size})")
     if products.dtype == np.float64:
-        return _NO_GRAM[0], _array(products, np.float64, 2, "gram")
-    return _array(products, np.float32, 2, "gram"), _NO_GRAM[1]
+        return _NO_GRAM[0], _array(products, _FLOAT64, 2, "gram")
+    return _array(products, _FLOAT32, 2, "gram"), _NO_GRAM[1]
 
 
 def _rows(rows: Ints, size: int) -> NDArray[np.int64]:
-    places = _array(rows, np.int64, 1, "the rows of a pool")
+    places = _array(rows, _INT64, 1, "the rows of a pool")
     if places.size and (places.min() < 0 or places.max() >= size):
         raise ValueError(f"rows {places.min()} to {places.max()} must lie in a store of {size}")
     return places

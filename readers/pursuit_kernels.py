@@ -9,9 +9,7 @@ at a time, and only for memories that can still win. Refits are exact and each s
 the reconstruction moves from step s to step t by at most sqrt(2 F_s - 2 F_t), F being the objective of Eq. 2: a score
 read at step s bounds the score at step t. What float32 leaves open, by its worst-case rounding bound, is decided in
 float64. Memory traffic, not arithmetic, is what a read costs, so each read serves two residuals: this one and the next
-one, if the best of the 16 likeliest memories turns out to be the best of all; where not, only the guess is lost. The
-first pass also reads the products with the first memory of the pool: where the pool's own ranking is dense it is the
-first to be selected, and the scores after step 1 are there already.
+one, if the best of the 16 likeliest memories turns out to be the best of all; where not, only the guess is lost.
 
 *Weights.* In float64 over the support F: L = chol(G_FF + ridge I), z = L^-1 b and w = L^-1 1 are carried along;
 nu = (w.z - 1) / (w.w) and x = L^-T (z - nu w). Where x has a negative entry the step ends at the first blocking memory,
@@ -19,7 +17,7 @@ which leaves F by Givens rotations of L, z and w; a memory outside F returns whe
 
 *Saturation.* Once no unselected score exceeds nu, KKT holds for every larger set: weights stay, the tail is one sort.
 
-The workspace, cut from two flat arrays: `scores` (6, P) and `places` (5, P) by pool index; `fit` (5, n) and `members`
+The workspace, cut from two flat arrays: `scores` (5, P) and `places` (5, P) by pool index; `fit` (5, n) and `members`
 (3, n) by place on the path or in the support; `history` (3, n) by step. The constants below name their rows.
 """
 
@@ -42,8 +40,8 @@ DEPTH = 2
 _NONE = 2**32 - 1  # in the index arrays, which are unsigned so that indexing needs no test for negative indices
 _HOT = 16  # memories that the guess of the second one looks at
 
-# scores: with the query, with memory 0, last read, in float64, a heap, read for the next step
-_RELEVANCE, _FIRST, _SEEN, _EXACT, _HEAP, _NEXT = range(6)
+# scores: with the query, last read, in float64, a heap, read for the next step
+_RELEVANCE, _SEEN, _EXACT, _HEAP, _NEXT = range(5)
 # places: unselected (any order), step of the last read, candidates, to be read, step of the last read with a guess
 _LIVE, _STEP, _NEAR, _TODO, _AHEAD = range(5)
 _COSINE, _Z, _W, _X, _WORK = range(5)  # fit: cosine with the query by path place, the rest by support place
@@ -57,7 +55,7 @@ _REASSOCIATE = {"reassoc", "contract", "nsz"}  # lets reductions vectorise; NaN 
 
 def floats_needed(size: int, dim: int, steps: int) -> int:
     """Length of the float64 workspace for a pool of `size` and a path of at most `steps`."""
-    return 3 * (steps + 1) * (steps + 1) + 14 * (steps + 1) + dim + 6 * size
+    return 3 * (steps + 1) * (steps + 1) + 14 * (steps + 1) + dim + 5 * size
 
 
 def integers_needed(size: int, steps: int) -> int:
@@ -84,7 +82,7 @@ def pursue(  # type: ignore[no-untyped-def]
     guess_fit, guess_weights = floats[at + 8 * n : at + 13 * n].reshape(5, n), floats[at + 13 * n : at + 14 * n]
     at += 14 * n
     residual = floats[at : at + dim]
-    scores = floats[at + dim : at + dim + 6 * size].reshape(6, size)
+    scores = floats[at + dim : at + dim + 5 * size].reshape(5, size)
     places = integers[: 5 * size].reshape(5, size)
     members = integers[5 * size : 5 * size + 3 * n].reshape(3, n)
     guess_members = integers[5 * size + 3 * n : 5 * size + 6 * n].reshape(3, n)
@@ -96,14 +94,13 @@ def pursue(  # type: ignore[no-untyped-def]
         return 0, math.nan, BAD_QUERY
     if size == 0:
         return 0, math.nan, EMPTY_POOL
-    alive, norm = _relevance(query, memories, rows, gram32, gram64, scores, places)
+    alive, norm = _relevance(query, memories, rows, scores, places)
     mass = math.sqrt(query_square)
     scale = max(1.0, norm * norm, norm * mass)
     wide = norm * norm > _WIDE or query_square > _WIDE
     kept = gram32.shape[0] + gram64.shape[0] > 0
     slack = SLACK * scale
     relevance_error = math.inf if wide else _ROUNDING * dim * norm * mass + 1e-13 * scale
-    inner_error = _ROUNDING * dim * norm * norm + 1e-13 * scale
     last = min(n - 1, alive)
     reason = POOL_EXHAUSTED if last == alive else BUDGET
 
@@ -127,11 +124,8 @@ def pursue(  # type: ignore[no-untyped-def]
                 error = math.inf
                 _read_nothing(scores, places, left, length)
             elif kept:
-                error = relevance_error + (inner_error if gram64.shape[0] == 0 else 0.0)
+                error = relevance_error + (_ROUNDING * dim * norm * norm if gram64.shape[0] == 0 else 0.0)
                 _read_gram(gram32, gram64, rows, members, weights, used, scores, places, left, length)
-            elif length == 1 and order[0] == 0:
-                error = relevance_error + inner_error
-                _read_first(scores, places, left)
             else:
                 read = False
                 error = dim * math.sqrt(max(loss, 0.0)) + (dim * 1e-6 + 2.0 * used + 6.0) * (mass + norm)
@@ -201,28 +195,14 @@ def pursue(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _relevance(query, memories, rows, gram32, gram64, scores, places):  # type: ignore[no-untyped-def]
-    """Reads the pool once, finds its finite memories. Returns (how many these are, the largest norm among them).
-
-    Without a Gram the products with memory 0 are read along.
-    """
+def _relevance(query, memories, rows, scores, places):  # type: ignore[no-untyped-def]
+    """Reads the pool once, finds its finite memories. Returns (how many these are, the largest norm among them)."""
     size = rows.shape[0]
-    first = memories[rows[0]]
-    if gram32.shape[0] + gram64.shape[0] > 0:
-        for i in range(size):
-            places[_TODO, i] = i
-        for i in range(0, size - 3, 4):
-            _read_four(memories, rows, query, scores, places[_TODO], i)
-        for i in range(size - size % 4, size):
-            scores[_SEEN, i] = _dot32(memories[rows[i]], query)
-        for i in range(size):
-            scores[_RELEVANCE, i] = scores[_SEEN, i]
-            scores[_SEEN, i] = gram64[rows[i], rows[i]] if gram64.shape[0] > 0 else gram32[rows[i], rows[i]]
-    else:
-        for i in range(0, size - 2, 3):
-            _three_products(memories, rows, query, first, scores, i)
-        for i in range(size - size % 3, size):
-            scores[_RELEVANCE, i], scores[_FIRST, i], scores[_SEEN, i] = _products(memories[rows[i]], query, first)
+    for i in range(0, size - 3, 4):
+        _read_four_relevances(memories, rows, query, scores, i)
+    for i in range(size - size % 4, size):
+        mine = memories[rows[i]]
+        scores[_RELEVANCE, i], scores[_SEEN, i] = _dot32(mine, query), _dot32(mine, mine)
     largest, alive = 0.0, 0
     for i in range(size):
         square = scores[_SEEN, i]
@@ -275,14 +255,6 @@ def _read_nothing(scores, places, left, length):  # type: ignore[no-untyped-def]
     for a in range(left):
         i = places[_LIVE, a]
         scores[_SEEN, i], places[_STEP, i] = 0.0, length
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _read_first(scores, places, left):  # type: ignore[no-untyped-def]
-    """The scores after memory 0 alone."""
-    for a in range(left):
-        i = places[_LIVE, a]
-        scores[_SEEN, i], places[_STEP, i] = scores[_RELEVANCE, i] - scores[_FIRST, i], 1
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -809,41 +781,23 @@ def _read_four_twice(memories, rows, vector, following, scores, todo):  # type: 
 
 
 @njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
-def _three_products(memories, rows, query, first, scores, i):  # type: ignore[no-untyped-def]
-    """`_products` of the memories `i`, `i + 1`, `i + 2`, in one read, into `scores`."""
-    a, b, c = memories[rows[i]], memories[rows[i + 1]], memories[rows[i + 2]]
-    s, t, u = np.float32(0.0), np.float32(0.0), np.float32(0.0)
-    sf, tf, uf = np.float32(0.0), np.float32(0.0), np.float32(0.0)
-    ss, tt, uu = np.float32(0.0), np.float32(0.0), np.float32(0.0)
+def _read_four_relevances(memories, rows, query, scores, i):  # type: ignore[no-untyped-def]
+    """Products of the memories `i` to `i + 3` with the query and with themselves."""
+    a, b, c, d = memories[rows[i]], memories[rows[i + 1]], memories[rows[i + 2]], memories[rows[i + 3]]
+    s, t, u, v = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    ss, tt, uu, vv = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
     for e in range(query.shape[0]):
-        x, y = query[e], first[e]
-        v = a[e]
-        s += v * x
-        sf += v * y
-        ss += v * v
-        v = b[e]
-        t += v * x
-        tf += v * y
-        tt += v * v
-        v = c[e]
-        u += v * x
-        uf += v * y
-        uu += v * v
-    scores[_RELEVANCE, i], scores[_RELEVANCE, i + 1], scores[_RELEVANCE, i + 2] = s, t, u
-    scores[_FIRST, i], scores[_FIRST, i + 1], scores[_FIRST, i + 2] = sf, tf, uf
-    scores[_SEEN, i], scores[_SEEN, i + 1], scores[_SEEN, i + 2] = ss, tt, uu
-
-
-@njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
-def _products(row, query, first):  # type: ignore[no-untyped-def]
-    """Products of one memory with the query, with memory 0 and with itself, in one read."""
-    s, t, u = np.float32(0.0), np.float32(0.0), np.float32(0.0)
-    for c in range(query.shape[0]):
-        x = row[c]
-        s += x * query[c]
-        t += x * first[c]
-        u += x * x
-    return s, t, u
+        x = query[e]
+        s += a[e] * x
+        t += b[e] * x
+        u += c[e] * x
+        v += d[e] * x
+        ss += a[e] * a[e]
+        tt += b[e] * b[e]
+        uu += c[e] * c[e]
+        vv += d[e] * d[e]
+    scores[_RELEVANCE, i], scores[_RELEVANCE, i + 1], scores[_RELEVANCE, i + 2], scores[_RELEVANCE, i + 3] = s, t, u, v
+    scores[_SEEN, i], scores[_SEEN, i + 1], scores[_SEEN, i + 2], scores[_SEEN, i + 3] = ss, tt, uu, vv
 
 
 @njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
