@@ -13,6 +13,7 @@ from readers.types import Pool, Query
 from storage import vectors
 from storage.lake import Lake
 from storage.records import Question, Record
+from storage.rows import from_frame
 from storage.schemas import POOLS
 from tasks.evidence import evidence_hash, line_digest
 from tasks.index import embedded
@@ -38,7 +39,7 @@ class Conversation:
         """Read one conversation's records, vectors and pools."""
         lake = Lake(plan.lake)
         frame = plan.record_frame(store, conversation_id)
-        records = plan.records(store, conversation_id)
+        records = from_frame(Record, frame)
         questions = {question.id: question for question in plan.questions(conversation_id)}
         indexed = vectors.read(lake.vectors, store.index, conversation_id)
         queries = embedded(plan, store, [question.text for question in questions.values()])

@@ -1,7 +1,7 @@
 """What a run will do, as addresses and printed forms that any worker can read."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import polars as pl
@@ -126,18 +126,8 @@ class Plan:
         `limit` takes the first questions of each conversation in turn, so that few questions still span all of
         them.
         """
-        frame = Lake(self.lake).table(QUESTIONS, self.dataset).read()
-        if self.kinds:
-            frame = frame.filter(pl.col("kind").is_in(self.kinds))
-        if self.conversations:
-            frame = frame.filter(pl.col("conversation_id").is_in(self.conversations))
-        frame = frame.sort("place")
-        if self.limit is not None:
-            turn = pl.int_range(pl.len()).over("conversation_id")
-            frame = frame.with_columns(turn=turn).sort("turn", "place").head(self.limit).sort("place")
-        if conversation_id is not None:
-            frame = frame.filter(pl.col("conversation_id") == conversation_id)
-        return from_frame(Question, frame)
+        asked = _asked(self.lake, self.dataset, self.kinds, self.conversations, self.limit)
+        return [question for question in asked if conversation_id in (None, question.conversation_id)]
 
     def gold_of(self, conversation_id: str) -> dict[str, Gold]:
         """Question id → gold of one conversation. Only metrics, judges and the oracle may call this."""
@@ -157,3 +147,19 @@ class Plan:
         """One conversation's rows of the records table in time order."""
         table = Lake(self.lake).table(RECORDS, store.store)
         return table.read(where=pl.col("conversation_id") == conversation_id).sort("position")
+
+
+@lru_cache(maxsize=8)
+def _asked(
+    lake: str, dataset: str, kinds: tuple[str, ...], conversations: tuple[str, ...], limit: int | None
+) -> tuple[Question, ...]:
+    """A run's questions in benchmark order, kept in memory: `dataset` is the address of their content."""
+    frame = Lake(lake).table(QUESTIONS, dataset).read().sort("place")
+    if kinds:
+        frame = frame.filter(pl.col("kind").is_in(kinds))
+    if conversations:
+        frame = frame.filter(pl.col("conversation_id").is_in(conversations))
+    if limit is not None:
+        turn = pl.int_range(pl.len()).over("conversation_id")
+        frame = frame.with_columns(turn=turn).sort("turn", "place").head(limit).sort("place")
+    return tuple(from_frame(Question, frame))
