@@ -259,6 +259,8 @@ def _run_flow(
     said: Protocol, root: Path, stages: tuple[str, ...], workers: int, *, quiet: bool, verbose: bool
 ) -> dict[str, Any]:
     configure(Lake(root).prefect, verbose=verbose)
+    if not quiet and sys.stderr.isatty():
+        Console(stderr=True).print("starting Prefect (10 to 30 s where it runs its own server)", style="dim")
     from prefect.task_runners import ThreadPoolTaskRunner
 
     from flows.benchmark import benchmark

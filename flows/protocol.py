@@ -115,7 +115,15 @@ class Protocol(_Part):
             gold=gold,
             seed=self.seed,
             stores=tuple(
-                StorePlan(store.name, dataset, store.writer, store.encoder, store.pool.fusion, store.pool.size)
+                StorePlan(
+                    name=store.name,
+                    dataset=dataset,
+                    writer=store.writer,
+                    encoder=store.encoder,
+                    fusion=store.pool.fusion,
+                    size=store.pool.size,
+                    conversations=self.data.conversations,
+                )
                 for store in self.stores
             ),
             arm_forms=self.arms,

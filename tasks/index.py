@@ -14,13 +14,13 @@ from tasks.encoders import ENCODERS
 from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
 
-CHUNK = 512
+CHUNK = 256
 
 
 def texts_to_embed(plan: Plan, store: StorePlan) -> list[str]:
-    """Every distinct text of the store's records and the run's questions, shortest first."""
+    """Every distinct text of the indexed records and the run's questions, shortest first."""
     texts = {question.text for question in plan.questions()}
-    texts |= set(Lake(plan.lake).table(RECORDS, store.store).read(["text"])["text"])
+    texts |= set(_indexed(plan, store, ["text"])["text"])
     return sorted(texts, key=lambda text: (len(text), text))
 
 
@@ -50,7 +50,7 @@ def build_index(plan: Plan, store: StorePlan) -> int:
     if done.holds_any():
         return 0
     columns = ["id", "conversation_id", "session_id", "position", "text"]
-    records = lake.table(RECORDS, store.store).read(columns).sort("conversation_id", "position")
+    records = _indexed(plan, store, columns).sort("conversation_id", "position")
     made = embedded(plan, store, records["text"].to_list())
     vectors.build(lake.vectors, store.index, pa.table(records.to_arrow()), made)
     done.append([{"index": store.index, "rows": len(records), "tag": vectors.TAG}])
@@ -65,6 +65,12 @@ def embedded(plan: Plan, store: StorePlan, texts: list[str]) -> NDArray[np.float
     width = len(rows["vector"][0]) if len(rows) else 0
     matrix = rows["vector"].explode().to_numpy().reshape(len(rows), width)
     return np.ascontiguousarray(matrix[[place[address] for address in addresses]], np.float32)
+
+
+def _indexed(plan: Plan, store: StorePlan, columns: list[str]) -> pl.DataFrame:
+    """The records that the index holds."""
+    chosen = pl.col("conversation_id").is_in(store.conversations) if store.conversations else None
+    return Lake(plan.lake).table(RECORDS, store.store).read(columns, where=chosen)
 
 
 def text_address(text: str) -> str:

@@ -23,7 +23,10 @@ from tasks.writers import WRITERS
 
 @dataclass(frozen=True)
 class StorePlan:
-    """One store with its index and pools. Every property is a content address of what it is made from."""
+    """One store with its index and pools. Every property is a content address of what it is made from.
+
+    `conversations` bounds the index, all if empty; records, pools and selections do not depend on it.
+    """
 
     name: str
     dataset: str
@@ -31,6 +34,7 @@ class StorePlan:
     encoder: str
     fusion: str
     size: int
+    conversations: tuple[str, ...] = ()
 
     @cached_property
     def store(self) -> str:
@@ -53,7 +57,7 @@ class StorePlan:
     @cached_property
     def index(self) -> str:
         """The address of the records with their vectors."""
-        return digest({"store": self.store, "encoder": self.encoding})
+        return digest({"store": self.store, "encoder": self.encoding, "conversations": list(self.conversations)})
 
     @cached_property
     def pool(self) -> str:
@@ -61,7 +65,8 @@ class StorePlan:
         fusion = specs.make(FUSIONS, self.fusion, "pool.fusion")
         return digest(
             {
-                "index": self.index,
+                "store": self.store,
+                "encoder": self.encoding,
                 "fusion": [type(fusion).__name__, specs.parameters(fusion)],
                 "size": self.size,
                 "code": code("tasks.pool", "tasks.text"),

@@ -142,6 +142,19 @@ def test_a_limited_run_shares_everything_with_the_full_one(tmp_path: Path, run: 
     assert {stage: new for stage, new in limited["new"].items() if new} == {"report": limited["new"]["report"]}
 
 
+def test_chosen_conversations_alone_are_embedded_and_shared_with_the_full_run(tmp_path: Path, run: Run) -> None:
+    other = conversation("c2")
+    for session in ("session_1", "session_2"):
+        for turn in other["conversation"][session]:
+            turn["text"] += " Indeed."
+    data = write_locomo(tmp_path / "x.json", conversation("c1"), other)
+    one = run(_protocol(data, **{"data.conversations": ["c1"]}), tmp_path / "lake")
+    both = run(_protocol(data), tmp_path / "lake")
+    assert one["new"]["index"] == 4 + 4 + 3, "four records, their texts and three questions"
+    assert both["new"]["index"] == 8 + 4, "eight records in the new index, four new texts"
+    assert both["new"]["pool"] == 3 and both["new"]["compose"] == 9 * 3
+
+
 def test_a_corrected_gold_answer_judges_anew_and_answers_nothing(tmp_path: Path, run: Run) -> None:
     changed = conversation()
     changed["qa"][0]["answer"] = "8 May 2023"
