@@ -78,3 +78,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     with prefect_test_harness(server_startup_timeout=180):
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need the server come last: its threads draw from `random`, which Hypothesis takes for flaky tests."""
+    items.sort(key=lambda item: "server" in getattr(item, "fixturenames", ()))
