@@ -1,5 +1,6 @@
 """What a reader is given and what it returns."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -9,7 +10,16 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 View = Literal["text", "entity", "session", "time"]
-StopReason = Literal["budget", "pool_exhausted", "adaptive", "empty_pool"]
+StopReason = Literal["budget", "pool_exhausted", "adaptive", "empty_pool", "over_budget"]
+
+
+class OverBudget(RuntimeError):
+    """A reader asked for more than its budget holds: `what` it asked for and the `limit` of it."""
+
+    def __init__(self, what: str, limit: int) -> None:
+        self.what = what
+        self.limit = limit
+        super().__init__(f"budget: at most {limit} {what}, one more was asked for")
 
 
 @dataclass(frozen=True)
@@ -134,11 +144,54 @@ class Evidence:
     trace: tuple[Step, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A record as a reader may read it. `session`: a code; `time`: seconds since the epoch, NaN if unknown."""
+
+    id: str
+    text: str
+    speaker: str
+    session: int
+    position: int
+    time: float
+    tokens: int
+
+
 class Access(Protocol):
-    """Further reads of the question's conversation; every call is counted and bounded by the budget."""
+    """Further reads of the question's conversation.
+
+    Each view is one retrieval call, counted in `calls`; it returns at most `most` records, best first, none of
+    them in `without`. A call beyond the budget raises `OverBudget` and returns nothing.
+    """
+
+    calls: int
 
     def everything(self) -> tuple[tuple[str, ...], Ints]:
-        """All record ids of the conversation in time order, with their token counts."""
+        """All record ids of the conversation in time order, with their token counts; no call."""
+        ...
+
+    def notes(self, ids: Sequence[str]) -> tuple[Note, ...]:
+        """The records behind ids that the reader holds already; no call."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """(n, d) float32 unit vectors of `texts` by the store's encoder; no call."""
+        ...
+
+    def text(self, cue: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
+        """Records that share words with `cue`."""
+        ...
+
+    def entity(self, name: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
+        """Records in which `name` occurs or who spoke by it."""
+        ...
+
+    def session(self, anchor: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
+        """Records of the session of the record `anchor`, in time order."""
+        ...
+
+    def time(self, anchor: float, days: float, most: int, without: Collection[str]) -> tuple[Note, ...]:
+        """Records said within `days` of the time `anchor`, nearest first."""
         ...
 
 

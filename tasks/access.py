@@ -1,19 +1,113 @@
-"""What a reader may read beyond its pool: views over one conversation, counted."""
+"""What a reader may read beyond its pool: views over one conversation, counted and bounded."""
 
-from collections.abc import Sequence
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from readers.types import Budget, Note, OverBudget
 
-class ConversationAccess:
-    """Views over the records of one conversation in time order. `calls` counts the reads of one question."""
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+_TOKEN = re.compile(r"[a-z0-9]{2,}")
+_DAY = 86_400.0
 
-    def __init__(self, ids: Sequence[str], tokens: Sequence[int]) -> None:
-        self._ids = tuple(ids)
-        self._tokens = np.asarray(tokens, np.int32)
+
+class Library:
+    """One conversation's records in time order, with the statistics that its views need, made when first used."""
+
+    def __init__(self, notes: Sequence[Note], embed: Embed) -> None:
+        self.notes = tuple(notes)
+        self.embed = embed
+        self.places = {note.id: place for place, note in enumerate(self.notes)}
+        self.tokens = np.array([note.tokens for note in self.notes], np.int32)
+
+    @cached_property
+    def postings(self) -> dict[str, list[tuple[int, float]]]:
+        """Token → (place, 1 + ln(1 + tf)) of the records that hold it in text or speaker."""
+        found: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for place, note in enumerate(self.notes):
+            for token, count in Counter(_TOKEN.findall(f"{note.text} {note.speaker}".lower())).items():
+                found[token].append((place, 1.0 + math.log1p(count)))
+        return dict(found)
+
+    def by_words(self, cue: str) -> list[int]:
+        """Places of the records that share a token with `cue`, by the sum of (1 + ln(1 + tf)) ln(1 + N / (1 + df))."""
+        scores: dict[int, float] = defaultdict(float)
+        for token in dict.fromkeys(_TOKEN.findall(cue.lower())):
+            held = self.postings.get(token, [])
+            weight = math.log1p(len(self.notes) / (1 + len(held)))
+            for place, frequency in held:
+                scores[place] += frequency * weight
+        return sorted(scores, key=lambda place: (-scores[place], place))
+
+    def by_name(self, name: str) -> list[int]:
+        """Places of the records that hold `name`, by how often, two more where its bearer speaks."""
+        wanted = name.lower()
+        scores = {
+            place: note.text.lower().count(wanted) + 2 * (note.speaker.lower() == wanted)
+            for place, note in enumerate(self.notes)
+        }
+        return sorted((place for place in scores if scores[place]), key=lambda place: (-scores[place], place))
+
+    def by_session(self, anchor: str) -> list[int]:
+        """Places of the anchor's session in time order; none for an unknown anchor."""
+        if anchor not in self.places:
+            return []
+        session = self.notes[self.places[anchor]].session
+        return [place for place, note in enumerate(self.notes) if note.session == session]
+
+    def by_time(self, anchor: float, days: float) -> list[int]:
+        """Places within `days` of `anchor` (seconds since the epoch), nearest first."""
+        gaps = {place: abs(note.time - anchor) for place, note in enumerate(self.notes)}
+        return sorted((place for place in gaps if gaps[place] <= days * _DAY), key=lambda place: (gaps[place], place))
+
+
+class QuestionAccess:
+    """One question's reads of a `Library`. The views' formulas are those of the BFR release; ties go to the older.
+
+    `calls` counts the views asked for. A call beyond `budget.calls` raises `OverBudget` and is not counted.
+    """
+
+    def __init__(self, library: Library, budget: Budget) -> None:
+        self._library = library
+        self._limit = budget.calls
         self.calls = 0
 
     def everything(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-        """All record ids in time order and their token counts; it is no retrieval and costs no call."""
-        return self._ids, self._tokens
+        """All record ids in time order and their token counts."""
+        return tuple(self._library.places), self._library.tokens
+
+    def notes(self, ids: Sequence[str]) -> tuple[Note, ...]:
+        """The records of `ids`, in that order. Raises `KeyError` for an id of another conversation."""
+        return tuple(self._library.notes[self._library.places[id]] for id in ids)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n, d) unit vectors by the store's encoder."""
+        return self._library.embed(texts)
+
+    def text(self, cue: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
+        """Records that share words with `cue`."""
+        return self._view(self._library.by_words(cue), most, without)
+
+    def entity(self, name: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
+        """Records that hold `name`, its bearer's own first at equal counts."""
+        return self._view(self._library.by_name(name), most, without)
+
+    def session(self, anchor: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
+        """Records of the anchor's session in time order."""
+        return self._view(self._library.by_session(anchor), most, without)
+
+    def time(self, anchor: float, days: float, most: int, without: Collection[str]) -> tuple[Note, ...]:
+        """Records near a time, nearest first."""
+        return self._view(self._library.by_time(anchor, days), most, without)
+
+    def _view(self, places: Iterable[int], most: int, without: Collection[str]) -> tuple[Note, ...]:
+        if self._limit is not None and self.calls >= self._limit:
+            raise OverBudget("retrieval calls", self._limit)
+        self.calls += 1
+        notes = (self._library.notes[place] for place in places)
+        return tuple(note for note in notes if note.id not in without)[:most]

@@ -1,22 +1,24 @@
 """One conversation's pools and every reader to selections and evidence states."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from readers.types import Access, Evidence, Pool, Query
+from readers.types import Budget, Evidence, OverBudget, Pool, Query
 from storage.lake import Lake
 from storage.schemas import SELECTIONS, STATES
-from tasks.access import ConversationAccess
+from tasks.access import Library, QuestionAccess
 from tasks.arms import Arm
 from tasks.conversation import Conversation
 from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
 
-Read = Callable[[Query, Pool, Access], Evidence]
+Read = Callable[[Query, Pool, Library], Evidence]
 
 # Shards that are threads of one process read one after the other: a latency is then the reader's own, without
 # the waits for the interpreter's lock that a neighbour would add.
@@ -59,25 +61,37 @@ def save(
 def _read(arm: Arm) -> Read:
     limits = arm.limits
 
-    def read(query: Query, pool: Pool, access: Access) -> Evidence:
-        evidence: Evidence = arm.reader.read(query, pool, limits, access)
-        return evidence
+    def read(query: Query, pool: Pool, library: Library) -> Evidence:
+        access = QuestionAccess(library, limits)
+        try:
+            evidence: Evidence = arm.reader.read(query, pool, limits, access)
+        except OverBudget:
+            return Evidence(ids=(), stop_reason="over_budget", calls=access.calls)
+        return _within(replace(evidence, calls=access.calls), limits, library)
 
     return read
+
+
+def _within(evidence: Evidence, limits: Budget, library: Library) -> Evidence:
+    """The evidence cut to what the budget holds, and marked, where a reader returned more."""
+    places = np.array([library.places[id] for id in evidence.ids], np.intp)
+    kept = len(limits.prefix(places, library.tokens))
+    if kept == len(evidence.ids):
+        return evidence
+    return replace(evidence, ids=evidence.ids[:kept], gains=None, weights=None, stop_reason="over_budget")
 
 
 def _cells(
     conversation: Conversation, wanted: Mapping[str, set[str]], reads: Mapping[str, Read]
 ) -> Iterator[dict[str, Any]]:
     """One row a wanted cell. Every arm reads the first pool once untimed: compilation is no part of a latency."""
-    access = ConversationAccess([record.id for record in conversation.records], conversation.tokens.tolist())
     for place, (query, pool) in enumerate(conversation.queries(set().union(*wanted.values()))):
         for name, questions in wanted.items():
             if place == 0:
-                reads[name](query, pool, access)
+                reads[name](query, pool, conversation.library)
             if query.id in questions:
                 start = perf_counter()
-                evidence = reads[name](query, pool, access)
+                evidence = reads[name](query, pool, conversation.library)
                 latency = (perf_counter() - start) * 1e3
                 yield _row(name, query.id, evidence, latency, conversation.hash_of(evidence.ids))
 

@@ -9,12 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from readers.types import Pool, Query
+from readers.types import Note, Pool, Query
 from storage import vectors
 from storage.lake import Lake
 from storage.records import Question, Record
 from storage.rows import from_frame
 from storage.schemas import POOLS
+from tasks import specs
+from tasks.access import Library
+from tasks.encoders import ENCODERS
 from tasks.evidence import evidence_hash, line_digest
 from tasks.index import embedded
 from tasks.plan import Plan, StorePlan
@@ -32,6 +35,7 @@ class Conversation:
     tokens: NDArray[np.int32]
     line_digests: dict[str, str]
     places: dict[str, int]
+    library: Library
     seed: int
 
     @classmethod
@@ -43,15 +47,22 @@ class Conversation:
         questions = {question.id: question for question in plan.questions(conversation_id)}
         indexed = vectors.read(lake.vectors, store.index, conversation_id)
         queries = embedded(plan, store, [question.text for question in questions.values()])
+        tokens = frame["tokens"].to_numpy().astype(np.int32)
+        sessions = _codes([record.session_id for record in records])
+        notes = [
+            Note(record.id, record.text, record.speaker, int(session), place, seconds(record.said_at), int(count))
+            for place, (record, session, count) in enumerate(zip(records, sessions, tokens, strict=True))
+        ]
         return cls(
             records=records,
             questions=questions,
             pools=lake.table(POOLS, store.pool).read(where=pl.col("question_id").is_in(list(questions))),
             vectors=indexed.vectors,
             query_vectors=dict(zip(questions, queries, strict=True)),
-            tokens=frame["tokens"].to_numpy().astype(np.int32),
+            tokens=tokens,
             line_digests={record.id: line_digest(record) for record in records},
             places={id: place for place, id in enumerate(indexed.ids)},
+            library=Library(notes, specs.make(ENCODERS, store.encoder, "encoder").encode),
             seed=plan.seed,
         )
 

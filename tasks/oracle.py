@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from readers.types import Access, Budget, Evidence, Pool, Query
+from readers.types import Budget, Evidence, Pool, Query
+from tasks.access import Library
 from tasks.arms import Arm
 from tasks.compose import Read, missing_cells, save
 from tasks.conversation import Conversation
@@ -49,7 +50,7 @@ def _read(arm: Arm, conversation: Conversation, gold: Mapping[str, Sequence[str]
     tokens = dict(zip(sources, conversation.tokens.tolist(), strict=True))
     limits = arm.limits
 
-    def read(query: Query, pool: Pool, access: Access) -> Evidence:
+    def read(query: Query, pool: Pool, library: Library) -> Evidence:
         return assemble(gold[query.id], pool.ids, sources, tokens, limits)
 
     return read

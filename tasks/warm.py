@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from readers.types import Budget, Pool, Query
-from tasks.access import ConversationAccess
+from readers.types import Budget, Note, Pool, Query
+from tasks.access import Library, QuestionAccess
 from tasks.plan import Plan
 from tasks.shard import shard
 
@@ -31,9 +31,11 @@ def warm(plan: Plan) -> int:
         speakers=codes,
         times=scores,
     )
-    access = ConversationAccess(pool.ids, [1] * _SIZE)
+    notes = [Note(id, "warm", "someone", 0, place, 0.0, 1) for place, id in enumerate(pool.ids)]
+    library = Library(notes, lambda texts: vectors[:1].repeat(len(texts), axis=0))
+    budget = Budget(records=_SIZE // 2, calls=3, rounds=3, new_records=1)
     for reader in {arm.reader for arm in plan.arms if not arm.uses_gold}:
-        reader.read(Query("warm", "", vectors[0]), pool, Budget(records=_SIZE // 2), access)
+        reader.read(Query("warm", "warm", vectors[0]), pool, budget, QuestionAccess(library, budget))
     return 0
 
 

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from readers import READERS
-from readers.types import Budget, Evidence, Pool, Query, StopReason
+from readers.types import Budget, Evidence, Note, Pool, Query, StopReason
+from tasks.access import Library, QuestionAccess
 
 EVERY = sorted(READERS)
 DRAWN = {"random"}
@@ -52,24 +53,23 @@ def make_pool(vectors, query=None, *, dense=None, lexical=None, tokens=None):
     )
 
 
-class Conversation:
-    """An `Access` to the pool's records in reverse, with two records before them that are no candidates."""
-
-    def __init__(self, pool):
-        self.ids = ("x0", "x1", *reversed(pool.ids))
-        self.tokens = np.array([5, 5, *reversed(pool.tokens)], np.int32)
-
-    def everything(self):
-        return self.ids, self.tokens
+def make_library(pool):
+    """A conversation of the pool's records in reverse, with two records before them that are no candidates."""
+    notes = [Note("x0", "Ada went home.", "Ada", 0, 0, 0.0, 5), Note("x1", "Where did Ada go?", "Bo", 0, 1, 0.0, 5)]
+    for place in reversed(range(len(pool))):
+        tokens = int(pool.tokens[place])
+        text = f"She went to place {place} on day {place % 3}."
+        notes.append(Note(pool.ids[place], text, "Ada", 1 + place // 4, len(notes), 60.0 * place, tokens))
+    return Library(notes, lambda texts: np.ones((len(texts), pool.vectors.shape[1]), np.float32))
 
 
 def read(name, query, pool, budget) -> Evidence:
-    return READERS[name]().read(query, pool, budget, Conversation(pool))
+    return READERS[name]().read(query, pool, budget, QuestionAccess(make_library(pool), budget))
 
 
 def costs(name, pool):
-    access = Conversation(pool)
-    ids, tokens = (access.ids, access.tokens) if name in BEYOND_THE_POOL else (pool.ids, pool.tokens)
+    access = QuestionAccess(make_library(pool), UNLIMITED)
+    ids, tokens = access.everything() if name in BEYOND_THE_POOL else (pool.ids, pool.tokens)
     return dict(zip(ids, tokens.tolist(), strict=True))
 
 
