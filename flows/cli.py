@@ -134,6 +134,45 @@ def status(
     Console().print(table)
 
 
+@app.command()
+def analyse(
+    what: Annotated[str, typer.Argument(help="What to analyse: pursuit.")],
+    protocol: ProtocolName,
+    data: DataOption = None,
+    lake: LakeOption = Path("lake"),
+    store: Annotated[str | None, typer.Option("--store", help="The store to analyse; the first if none.")] = None,
+    conversations: ConversationsOption = None,
+    limit: LimitOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Analyse why a reader selects as it does, over pools that the lake holds.
+
+    `pursuit`: what MemPursuit replaces and covers, its nested budget curve with the adaptive point, whether gold
+    reconstructs the question better than the ranking does, and whether the residual prefers missing evidence.
+    """
+    if what != "pursuit":
+        raise InputError(f"analyse: pursuit expected, {what!r} found")
+    said = _protocol(protocol, data, None, limit, conversations, set_)
+    _check_data(said)
+    root = Lake.open(lake).root
+    configure(Lake(root).prefect, verbose=verbose)
+    from flows.analyse import analyse as flow
+
+    with shown(Console(stderr=True), quiet=quiet or as_json):
+        paths: dict[str, str] = flow(said, str(root), store)
+    readings = json.loads(Path(paths["summary"]).read_text(encoding="utf-8"))["readings"]
+    if as_json:
+        print(json.dumps({"paths": paths, "readings": readings}, ensure_ascii=False))
+        return
+    console = Console() if sys.stdout.isatty() else Console(width=120)
+    for reading in readings.values() if isinstance(readings, dict) else readings:
+        console.print(f"- {reading}", highlight=False)
+    console.print(f"Analysis: {paths['analysis']}", highlight=False, soft_wrap=True)
+
+
 @app.command("arms")
 def list_arms(as_json: JsonOption = False) -> None:
     """List every reader with its parameters, their defaults and its source."""

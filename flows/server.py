@@ -27,6 +27,7 @@ def configure(home: Path, *, verbose: bool = False) -> None:
         **_QUIET,
         "PREFECT_HOME": str(home.resolve()),
         "PREFECT_LOGGING_LEVEL": "INFO" if verbose else "CRITICAL",
+        "PREFECT_SERVER_LOGGING_LEVEL": "WARNING" if verbose else "CRITICAL",
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)

@@ -6,18 +6,16 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from reports.files import TEMPLATES, templates
 from reports.results import Arm, Results
 from reports.tables import budget_words
 
 PICKS_SHOWN = 60
-TEMPLATES = Path(__file__).parent / "templates"
 NO_GOLD, MISSING, MISS, PARTIAL, COMPLETE = "-?012"
 UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
@@ -26,15 +24,16 @@ def explorer_page(results: Results) -> str:
     """questions.html: every question and each arm's evidence in one page, which asks no network for more."""
     script = (TEMPLATES / "explorer.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    templates = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    return templates.get_template("questions.html.j2").render(
-        title=results.title,
-        offline=results.offline,
-        script=Markup(script),
-        script_digest=digest,
-        data=Markup(embedded(explorer_data(results))),
+    return (
+        templates()
+        .get_template("questions.html.j2")
+        .render(
+            title=results.title,
+            offline=results.offline,
+            script=Markup(script),
+            script_digest=digest,
+            data=Markup(embedded(explorer_data(results))),
+        )
     )
 
 

@@ -1,18 +1,17 @@
 """What does a reader of the report see, and where is it written?"""
 
-import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from reports.explorer import explorer_page
 from reports.figures import draw
+from reports.files import csv, inline, templates, write
 from reports.findings import Finding, findings, points, verdict
 from reports.results import Arm, Results
 from reports.tables import (
@@ -31,9 +30,7 @@ from reports.tables import (
 QUESTION = "Does the reader hand the agent enough evidence to answer?"
 DIGEST = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 SHORT_DIGEST = 16
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 OFFLINE = "offline"
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -99,17 +96,17 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     statistics = summarise(results)
     figures = draw(results, statistics)
     view = _view(results, statistics, figures)
-    templates = _templates()
+    pages = _templates()
     texts = {
-        "report": ("report.html", templates.get_template("report.html.j2").render(view)),
-        "markdown": ("report.md", templates.get_template("report.md.j2").render(view)),
-        "main": ("main.csv", _csv(main_rows(results, statistics))),
-        "clustered": ("clustered.csv", _csv(clustered_rows(results, statistics))),
+        "report": ("report.html", pages.get_template("report.html.j2").render(view)),
+        "markdown": ("report.md", pages.get_template("report.md.j2").render(view)),
+        "main": ("main.csv", csv(main_rows(results, statistics))),
+        "clustered": ("clustered.csv", csv(clustered_rows(results, statistics))),
         "questions": ("questions.html", explorer_page(results)),
     }
     texts |= {name: (f"{name}.svg", svg) for name, svg in figures.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    return {name: _write(folder / file, text) for name, (file, text) in texts.items()}
+    return {name: write(folder / file, text) for name, (file, text) in texts.items()}
 
 
 def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) -> dict[str, Any]:
@@ -138,7 +135,7 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         "scores_by_kind": [_kind_table(results, statistics, m) for m in _score_measures(results, statistics)],
         "evidence_terms": _terms(statistics, "evidence"),
         "cost_terms": [*_terms(statistics, "cost"), *_terms(statistics, "latency")],
-        "figures": {name: _inline(svg) for name, svg in figures.items()},
+        "figures": {name: inline(svg) for name, svg in figures.items()},
         "reuse": [_fact(label, value) for label, value in results.reuse.items()],
         "timings": [Fact(stage, _duration(seconds)) for stage, seconds in results.timings.items()],
         "facts": [_fact(label, value) for label, value in results.facts.items()],
@@ -348,27 +345,8 @@ def _duration(seconds: float) -> str:
     return f"{int(seconds // 60)} min {seconds % 60:.0f} s"
 
 
-def _inline(svg: str) -> Markup:
-    """An SVG for HTML, where namespaces are implied; Vega has escaped its texts."""
-    return Markup(re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg))
-
-
-def _csv(frame: pl.DataFrame) -> str:
-    """CSV whose text cells no spreadsheet takes for a formula."""
-    text = pl.selectors.string()
-    risky = text.str.head(1).is_in(FORMULA_STARTS)
-    return frame.with_columns(pl.when(risky).then(pl.lit("'") + text).otherwise(text).name.keep()).write_csv()
-
-
 def _templates() -> Environment:
-    found = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    found = templates()
     found.filters["md"] = _markdown
     return found
 
@@ -377,11 +355,3 @@ def _markdown(text: str) -> Markup:
     """User text that can neither break out of a Markdown line or table cell nor open an HTML element."""
     inert = re.sub(r"([\\`*\[\]|])", r"\\\1", " ".join(str(text).split()))
     return Markup(inert.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
-
-
-def _write(path: Path, text: str) -> Path:
-    """Replace `path` as a whole; a lone surrogate, which UTF-8 cannot hold, becomes U+FFFD."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    half.write_bytes(re.sub("[\ud800-\udfff]", "\ufffd", text).encode("utf-8"))
-    half.replace(path)
-    return path

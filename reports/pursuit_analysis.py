@@ -102,7 +102,7 @@ def estimate(study: Study) -> dict[Key, Estimate]:
 
 
 def estimate_rows(found: Found) -> pl.DataFrame:
-    """summary.csv: a row for every number; null is undefined."""
+    """numbers.csv: a row for every number; null is undefined."""
     columns = ["figure", "group", "measure", "value", "low", "high", "cluster_low", "cluster_high", "n", "clusters"]
     kinds = [pl.String] * 3 + [pl.Float64] * 5 + [pl.Int64] * 2
     rows = [
@@ -239,9 +239,7 @@ def _bootstrapped(
     ends = (means.mean, means.low, means.high, means.cluster_low, means.cluster_high)
     values = [[None if math.isnan(each) else each for each in end.tolist()] for end in ends]
     counts = means.n.tolist(), means.clusters.tolist()
-    return {
-        key: Estimate(*own) for key, *own in zip(columns, *values, *counts, strict=True)
-    }
+    return {key: Estimate(*own) for key, *own in zip(columns, *values, *counts, strict=True)}
 
 
 def _clusters(rows: pl.DataFrame) -> Integers:

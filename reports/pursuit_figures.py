@@ -9,7 +9,6 @@ import polars as pl
 import vl_convert
 
 from reports.figures import COLOURS, CONFIG
-from reports.findings import percent
 from reports.pursuit_analysis import (
     CURVES,
     OVERLAP_BUDGETS,
@@ -25,21 +24,20 @@ from reports.pursuit_analysis import (
     overall,
     preferring,
 )
-from reports.pursuit_published import OVERLAP
+from reports.pursuit_published import OVERLAP, OVERLAP_BENCHMARK
 from reports.tables import Estimate
 
 SHADES = {"hybrid": COLOURS[0], "mem_pursuit": COLOURS[1]}
 ABOVE, BELOW = COLOURS[3], COLOURS[1]  # green and orange, as in the paper's histograms
 BIN = 0.02
 STAR = "M0,-1L.29,-.4L.95,-.31L.48,.15L.59,.81L0,.5L-.59,.81L-.48,.15L-.95,-.31L-.29,-.4Z"
-OURS, PUBLISHED = "this run", "published"
 
 
 def draw(study: Study, found: Found) -> dict[str, str]:
     """Figure name to SVG; drawn without network; inherits the text colour of the page it stands in."""
     rows = overall(study)
     return {
-        "overlap": _svg(_overlap(found)),
+        "overlap": _svg(_overlap(found, OVERLAP if study.benchmark == OVERLAP_BENCHMARK else {})),
         "curve": _svg(_curve(rows, found)),
         "reconstruction": _svg(
             _histogram(
@@ -72,16 +70,18 @@ def bins(values: pl.Series, names: tuple[str, str]) -> pl.DataFrame:
     return frame.with_columns(side=pl.when(pl.Series(place >= 0)).then(pl.lit(names[0])).otherwise(pl.lit(names[1])))
 
 
-def _overlap(found: Found) -> alt.HConcatChart:
+def _overlap(found: Found, published: Mapping[tuple[str, str], float]) -> alt.HConcatChart:
     panels = {
         "Hybrid's records replaced": ("replaced",),
         "Gold sessions found, mean share": tuple(f"{policy} session recall" for policy in POLICIES),
         "All gold sessions found": tuple(f"{policy} complete sessions" for policy in POLICIES),
     }
-    return alt.hconcat(*(_bars(found, title, names) for title, names in panels.items()), spacing=30)
+    return alt.hconcat(*(_bars(found, published, title, names) for title, names in panels.items()), spacing=30)
 
 
-def _bars(found: Found, title: str, measures: tuple[str, ...]) -> alt.LayerChart:
+def _bars(
+    found: Found, published: Mapping[tuple[str, str], float], title: str, measures: tuple[str, ...]
+) -> alt.LayerChart:
     rows: list[dict[str, Any]] = []
     for k in OVERLAP_BUDGETS:
         for measure in measures:
@@ -90,7 +90,7 @@ def _bars(found: Found, title: str, measures: tuple[str, ...]) -> alt.LayerChart
             low, high = _interval(own)
             rows.append(
                 {"k": f"{k} records", "policy": policy, "value": own.value, "low": low, "high": high}
-                | {"printed": OVERLAP[f"k{k}", measure], "label": percent(own.value).removesuffix(" %")}
+                | {"printed": published.get((f"k{k}", measure))}
             )
     data = pl.DataFrame(rows, infer_schema_length=None).with_columns(
         pl.col("value", "low", "high", "printed").cast(pl.Float64)
@@ -100,12 +100,11 @@ def _bars(found: Found, title: str, measures: tuple[str, ...]) -> alt.LayerChart
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=5))
     base = alt.Chart(data, title=title).encode(x=x, xOffset=side)
     bar = base.mark_bar(opacity=0.85, width=alt.RelativeBandSize(0.8)).encode(y=y, color=_policy_colour())
-    label = base.mark_text(baseline="bottom", dy=-2, fontSize=10, color="#fff").encode(y=alt.datum(0.02), text="label:N")
     whisker = base.mark_rule(strokeWidth=1.4, color="currentColor").encode(y="low:Q", y2="high:Q")
     printed = base.mark_point(shape="diamond", size=52, strokeWidth=1.6, opacity=1, color="currentColor").encode(
         y="printed:Q"
     )
-    return alt.layer(bar, whisker, printed, label).properties(width=60 + 90 * len(measures), height=250)
+    return alt.layer(bar, whisker, printed).properties(width=60 + 90 * len(measures), height=250)
 
 
 def _curve(rows: pl.DataFrame, found: Found) -> alt.HConcatChart:
@@ -141,17 +140,18 @@ def _curve_panel(
     dense: pl.DataFrame, at: pl.DataFrame, stops: pl.DataFrame, measure: str, ticks: list[int]
 ) -> alt.LayerChart:
     own = pl.col("measure") == measure
-    x = alt.X("k:Q", title="records", scale=alt.Scale(type="log"), axis=alt.Axis(values=ticks, grid=False))
+    x = alt.X("k:Q", title="records", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(values=ticks, grid=False))
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=5))
+    colour = _policy_colour("stroke")
     line = alt.Chart(dense.filter(own), title=measure.capitalize()).mark_line(strokeWidth=1.8)
     whisker = alt.Chart(at.filter(own)).mark_rule(strokeWidth=1.3, opacity=0.75)
     star = alt.Chart(stops.filter(own)).mark_point(
         shape=STAR, size=190, filled=True, opacity=1, stroke="currentColor", strokeWidth=0.8
     )
     return alt.layer(
-        whisker.encode(x=x, y="low:Q", y2="high:Q", color=_policy_colour()),
-        line.encode(x=x, y=y, color=_policy_colour()),
-        star.encode(x=x, y=y, color=_policy_colour()),
+        whisker.encode(x=x, y="low:Q", y2="high:Q", color=colour),
+        line.encode(x=x, y=y, color=colour),
+        star.encode(x=x, y=y, color=colour),
     ).properties(width=400, height=300)
 
 
@@ -163,7 +163,7 @@ def _histogram(values: pl.Series, title: str, names: tuple[str, str]) -> alt.Lay
     colour = alt.Color(
         "side:N",
         scale=alt.Scale(domain=list(named.values()), range=[ABOVE, BELOW]),
-        legend=alt.Legend(title=None, orient="top", direction="horizontal", symbolType="square"),
+        legend=alt.Legend(title=None, orient="top", direction="vertical", symbolType="square"),
     )
     bars = (
         alt.Chart(data)
@@ -179,9 +179,10 @@ def _histogram(values: pl.Series, title: str, names: tuple[str, str]) -> alt.Lay
     return alt.layer(bars, zero.encode(x="zero:Q")).properties(width=760, height=260)
 
 
-def _policy_colour() -> alt.Color:
+def _policy_colour(symbol: Any = "square") -> alt.Color:
     scale = alt.Scale(domain=list(SHADES), range=list(SHADES.values()))
-    return alt.Color("policy:N", scale=scale, legend=alt.Legend(title=None, orient="right", symbolOpacity=1))
+    legend = alt.Legend(title=None, orient="right", symbolOpacity=1, symbolType=symbol, symbolStrokeWidth=2.4)
+    return alt.Color("policy:N", scale=scale, legend=legend)
 
 
 def _interval(own: Estimate) -> tuple[float | None, float | None]:

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 SOURCE = "Feng & Fan, arXiv 2610.15642v1"
-SETTING = (
-    "The paper reads a Mem0-v3 store of extracted memories, embedded by text-embedding-3-small, 200 candidates a question."
-)
+SETTING = "The paper reads a Mem0-v3 store of extracted memories, embedded by text-embedding-3-small, with P = 200."
 
-# Section 4.3, figure 3: LoCoMo, 1,536 questions with gold, shares. (budget, policy, measure) to value.
+# Section 4.3, figure 3: LoCoMo, 1,536 questions with gold. (budget, measure) to share.
+OVERLAP_BENCHMARK, OVERLAP_NOTE = "locomo", f"{SOURCE}, 1,536 LoCoMo questions"
 OVERLAP: Mapping[tuple[str, str], float] = {
     ("k10", "replaced"): 0.708,
     ("k10", "hybrid session recall"): 0.829,
@@ -45,6 +44,8 @@ DIFFERS: Mapping[str, Sequence[str]] = {
         "There a Qwen3.5-4B judge picks the memories of annotated sessions that hold an answer fact, and repeated "
         "facts are dropped by quoted words and similarity. Here annotated turns are the evidence: no judge is asked, "
         "and two gold turns that say the same are two facts.",
+        "The comparator is chosen by its query cosine, so by cosine alone the difference is below 0 unless gold ranks "
+        "first; what the held record adds to it is the last column.",
         "Its condition, gold in two or more sessions that are all in the pool, is the first group; its choice of "
         "question kinds is not applied.",
     ),

@@ -43,14 +43,14 @@ def missing_preference(
     repeat one, by quoted words and similarity. Here an annotated gold turn is a fact, so no judge is asked, and two
     gold turns that say the same count as two facts.
     """
-    finite = np.isfinite(candidates).all(axis=1)
-    vectors = np.where(finite[:, None], candidates, 0).astype(np.float64)
+    usable = [place for place, row in enumerate(candidates) if np.isfinite(row).all()]
+    vectors = np.nan_to_num(candidates.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     cosines = vectors @ query.astype(np.float64)
-    evidence = [place for place, own in enumerate(facts) if own and finite[place]]
+    evidence = [place for place in usable if facts[place]]
     found = []
     for held in evidence:
         missing = _one_a_fact([place for place in evidence if not facts[place] & facts[held]], facts, rng)
-        others = [place for place in np.flatnonzero(finite) if place != held and facts[place] <= facts[held]]
+        others = [place for place in usable if place != held and facts[place] <= facts[held]]
         if missing and others:
             rival = others[int(np.argmax(cosines[others]))]
             scores = vectors @ residual(query, candidates[[held]])
@@ -65,9 +65,9 @@ def _one_a_fact(places: Sequence[int], facts: Sequence[frozenset[str]], rng: np.
     """Places of which no two share a fact, drawn in random order until none can be added."""
     kept: list[int] = []
     seen: set[str] = set()
-    for place in rng.permutation(np.asarray(places, np.intp)):
+    for place in rng.permutation(np.asarray(places, np.intp)).tolist():
         if not facts[place] & seen:
-            kept.append(int(place))
+            kept.append(place)
             seen |= facts[place]
     return kept
 

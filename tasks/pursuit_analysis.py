@@ -96,9 +96,7 @@ def reconstruction(
     return row
 
 
-def preference(
-    query: Query, pool: Pool, gold: Gold, turns: Sets, session_of: Mapping[str, str]
-) -> dict[str, Any]:
+def preference(query: Query, pool: Pool, gold: Gold, turns: Sets, session_of: Mapping[str, str]) -> dict[str, Any]:
     """Eq. 29 over the gold records of the pool, and what decides whether the paper would have kept the question.
 
     `gold_sessions`: annotated; `sessions_in_pool`: of these, how many have any candidate; `evidence_sessions`: how
