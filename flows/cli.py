@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from flows import protocol as protocols
@@ -171,6 +172,38 @@ def analyse(
     for reading in readings.values() if isinstance(readings, dict) else readings:
         console.print(f"- {reading}", highlight=False)
     console.print(f"Analysis: {paths['analysis']}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def trace(
+    question: Annotated[str, typer.Argument(help="A question's id, as the report shows it: conv-26/q0.")],
+    protocol: Annotated[str, typer.Option("--protocol", help="The protocol that was run.")] = "sample",
+    data: DataOption = None,
+    lake: LakeOption = Path("lake"),
+    arms: ArmsOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show step by step how every arm came by its evidence for one question, and which gold turn entered when."""
+    from flows.trace import trace as traced
+
+    said = _protocol(protocol, data, arms, None, None, set_)
+    _check_data(said)
+    found = traced(said, str(Lake.open(lake).root), question)
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False))
+        return
+    console = Console() if sys.stdout.isatty() else Console(width=120)
+    console.print(f"{found['question']} ({found['kind']}): {found['text']}", highlight=False, markup=False)
+    console.print(
+        f"gold: {found['answer']} from {', '.join(found['gold']) or 'no turn'}", highlight=False, markup=False
+    )
+    table = Table("arm", "step", "cue", "came back", "kept", "gold that entered", box=SIMPLE)
+    for arm in found["arms"]:
+        for step in arm["steps"]:
+            cells = (arm["arm"], step["view"], step["cue"], str(step["returned"]), str(len(step["kept"])))
+            table.add_row(*map(escape, cells), escape(", ".join(step["gold"])))
+    console.print(table)
 
 
 @app.command("arms")
