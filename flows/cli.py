@@ -265,21 +265,40 @@ def fetch(
 
 @app.command()
 def bench(
-    what: Annotated[str, typer.Argument(help="What to measure: pipeline.")] = "pipeline",
+    what: Annotated[str, typer.Argument(help="What to measure: pipeline, readers.")] = "pipeline",
     data: DataOption = None,
+    lake: Annotated[
+        Path | None, typer.Option("--lake", help="A lake whose cached vectors `readers` may use; else a passing one.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure speed on this machine: `pipeline` runs LoCoMo from nothing to the report, then again."""
+    """Measure speed on this machine; the bundled sample where no LoCoMo file is named with --data.
+
+    `pipeline` runs the main job from nothing to the report, then again. `readers` times the pursuit over a grid of
+    candidates and budgets, against one pass over the pool, the published times and other solvers in the same run.
+    """
     from flows.bench import measure
 
-    measured = measure(what, data)
+    measured = measure(what, data, None if lake is None else str(lake))
     if as_json:
         print(json.dumps(measured))
         return
-    table = Table("measure", "value", title=f"suffice bench {what}")
+    console = Console() if sys.stdout.isatty() else Console(width=140)
+    plain = Table("measure", "value", title=f"suffice bench {what}", box=SIMPLE)
     for name, value in measured.items():
-        table.add_row(name, str(value))
-    Console().print(table)
+        if isinstance(value, list):
+            _print_rows(console, name, value)
+        else:
+            plain.add_row(name, str(value))
+    console.print(plain)
+
+
+def _print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = Table(*names, title=title, title_justify="left", box=SIMPLE)
+    for row in rows:
+        table.add_row(*("" if row.get(name) is None else str(row[name]) for name in names))
+    console.print(table)
 
 
 def main() -> None:

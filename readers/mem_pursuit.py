@@ -261,7 +261,7 @@ def _rows(rows: Ints, size: int) -> NDArray[np.int64]:
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     view = values.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 

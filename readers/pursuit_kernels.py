@@ -22,6 +22,7 @@ The workspace, cut from two flat arrays: `scores` (5, P) and `places` (5, P) by 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -37,6 +38,9 @@ BUDGET, POOL_EXHAUSTED, ADAPTIVE, EMPTY_POOL, BAD_QUERY = range(5)
 
 DEPTH = 2
 """Residuals that one read of a memory serves."""
+# Literals such as 0 are types of their own to numba: a variable that starts as one has every kernel it is given to
+# compiled twice.
+_INT: Any = np.int64
 _NONE = 2**32 - 1  # in the index arrays, which are unsigned so that indexing needs no test for negative indices
 _HOT = 16  # memories that the guess of the second one looks at
 
@@ -63,7 +67,7 @@ def integers_needed(size: int, steps: int) -> int:
     return 5 * size + 7 * (steps + 1)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def pursue(  # type: ignore[no-untyped-def]
     query, memories, rows, gram32, gram64, ridge, tau, patience, order, result, floats, integers, narrow
 ):
@@ -104,8 +108,8 @@ def pursue(  # type: ignore[no-untyped-def]
     last = min(n - 1, alive)
     reason = POOL_EXHAUSTED if last == alive else BUDGET
 
-    length, used, streak, certificate = 0, 0, 0, math.nan
-    begun, depth = 0, 0  # the guesses in hand: residuals of `depth` steps from `begun` on
+    length, used, streak, certificate = _INT(0), _INT(0), 0, math.nan
+    begun, depth = _INT(0), 0  # the guesses in hand: residuals of `depth` steps from `begun` on
     for i in range(n):
         guess[i] = _NONE
     nu, loss, energy = -math.inf, query_square, query_square
@@ -194,7 +198,7 @@ def pursue(  # type: ignore[no-untyped-def]
 # --- which memory is next ---------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _relevance(query, memories, rows, scores, places):  # type: ignore[no-untyped-def]
     """Reads the pool once, finds its finite memories. Returns (how many these are, the largest norm among them)."""
     size = rows.shape[0]
@@ -220,10 +224,10 @@ def _relevance(query, memories, rows, scores, places):  # type: ignore[no-untype
     return alive, math.sqrt(largest) * (1.0 + 1e-4)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _most_relevant(query, memories, rows, scores, places, left, error):  # type: ignore[no-untyped-def]
     """The unselected memory with the best query cosine: (pool index, NaN)."""
-    top, count = -math.inf, 0
+    top, count = -math.inf, _INT(0)
     for a in range(left):
         top = max(top, scores[_RELEVANCE, places[_LIVE, a]])
     for a in range(left):
@@ -239,7 +243,7 @@ def _most_relevant(query, memories, rows, scores, places, left, error):  # type:
     return places[_NEAR, 0], math.nan
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _age(history, length, energy, error, norm, scale):  # type: ignore[no-untyped-def]
     """How far a score read at each step can be off after `length` selections. Step 0 (the cosines) bounds nothing."""
     history[_ENERGY, length], history[_ERROR, length] = energy, error
@@ -249,7 +253,7 @@ def _age(history, length, energy, error, norm, scale):  # type: ignore[no-untype
     history[_RADIUS, 0], history[_RADIUS, length] = math.inf, error
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _read_nothing(scores, places, left, length):  # type: ignore[no-untyped-def]
     """Leaves every score open, for float64 to decide."""
     for a in range(left):
@@ -257,7 +261,7 @@ def _read_nothing(scores, places, left, length):  # type: ignore[no-untyped-def]
         scores[_SEEN, i], places[_STEP, i] = 0.0, length
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _read_gram(gram32, gram64, rows, members, weights, used, scores, places, left, length):  # type: ignore[no-untyped-def]
     """Scores of all memories from the stored Gram; those of selected ones are not looked at."""
     seen, size = scores[_SEEN], rows.shape[0]
@@ -282,7 +286,7 @@ def _read_gram(gram32, gram64, rows, members, weights, used, scores, places, lef
             _subtract_gathered(seen, gram32[mine], rows, weight)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _guess(  # type: ignore[no-untyped-def]
     query, memories, rows, weights, fit, lower, members, guess, guess_weights, guess_fit, guess_lower, guess_members,
     inner, narrow, gram64, scores, places, left, length, used, nu, last, ridge, slack,
@@ -325,7 +329,7 @@ def _guess(  # type: ignore[no-untyped-def]
     return 2
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _hottest(scores, places, left, nu):  # type: ignore[no-untyped-def]
     """The `_HOT` highest of the last scores above nu: their memories into `places[_TODO]`. Returns how many."""
     seen, live, todo = scores[_SEEN], places[_LIVE], places[_TODO]
@@ -345,7 +349,7 @@ def _hottest(scores, places, left, nu):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _read_contenders(  # type: ignore[no-untyped-def]
     memories, rows, narrow, scores, places, history, left, length, begun, depth, nu, error
 ):
@@ -382,7 +386,7 @@ def _read_contenders(  # type: ignore[no-untyped-def]
                 for t in range(4):
                     places[_AHEAD, todo[t]] = begun
             else:
-                _read_four(memories, rows, narrow[now], scores, todo, 0)
+                _read_four(memories, rows, narrow[now], scores, todo, _INT(0))
             for t in range(4):
                 floor = max(floor, seen[todo[t]] - error - TIE)
             waiting = 0
@@ -395,7 +399,7 @@ def _read_contenders(  # type: ignore[no-untyped-def]
             waiting += 1
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _likeliest(scores, places, left, length):  # type: ignore[no-untyped-def]
     """The four unread memories with the highest last scores into `places[_TODO]`; none where fewer are unread.
 
@@ -424,11 +428,11 @@ def _likeliest(scores, places, left, length):  # type: ignore[no-untyped-def]
     return 4
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _candidates(scores, places, left, length, error):  # type: ignore[no-untyped-def]
     """Memories read at step `length` whose score may be the largest. Returns (how many, the largest read)."""
     seen, step, live = scores[_SEEN], places[_STEP], places[_LIVE]
-    top, count = -math.inf, 0
+    top, count = -math.inf, _INT(0)
     for a in range(left):
         i = live[a]
         if step[i] == length and seen[i] > top:
@@ -442,7 +446,7 @@ def _candidates(scores, places, left, length, error):  # type: ignore[no-untyped
     return count, top
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _lowest_of_best(scores, places, count):  # type: ignore[no-untyped-def]
     """(lowest candidate within `TIE` of the largest float64 score, that score)."""
     peak, pick = -math.inf, -1
@@ -455,7 +459,7 @@ def _lowest_of_best(scores, places, count):  # type: ignore[no-untyped-def]
     return pick, peak
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _forget(places, left, pick):  # type: ignore[no-untyped-def]
     """Takes `pick` out of the live memories; the last of them gets its place."""
     for a in range(left):
@@ -464,11 +468,11 @@ def _forget(places, left, pick):  # type: ignore[no-untyped-def]
             return
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _tail(memories, rows, residual, scores, places, history, left, wanted, order):  # type: ignore[no-untyped-def]
     """After saturation: the next `wanted` of the path, by final score, into `order`."""
     cut = _wanted_th_lower_bound(scores, places, history, left, wanted)
-    count = 0
+    count = _INT(0)
     for a in range(left):
         i = places[_LIVE, a]
         if scores[_SEEN, i] + history[_RADIUS, places[_STEP, i]] >= cut - TIE:
@@ -490,7 +494,7 @@ def _tail(memories, rows, residual, scores, places, history, left, wanted, order
         order[a] = chosen
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _wanted_th_lower_bound(scores, places, history, left, wanted):  # type: ignore[no-untyped-def]
     """The `wanted`-th largest lower bound of a live score, by a min-heap of that size."""
     heap, count = scores[_HEAP], 0
@@ -518,7 +522,7 @@ def _wanted_th_lower_bound(scores, places, history, left, wanted):  # type: igno
     return heap[0]
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _sort_descending(index, value, count):  # type: ignore[no-untyped-def]
     """Heap-sorts `index[:count]` in place by (value descending, index ascending)."""
     start, end = count // 2, count
@@ -539,7 +543,7 @@ def _sort_descending(index, value, count):  # type: ignore[no-untyped-def]
             at = child
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _after(i, j, value):  # type: ignore[no-untyped-def]
     return value[i] < value[j] or (value[i] == value[j] and i > j)
 
@@ -547,7 +551,7 @@ def _after(i, j, value):  # type: ignore[no-untyped-def]
 # --- the weights ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _inner_row(query, memories, gram64, place, members, fit, inner):  # type: ignore[no-untyped-def]
     """Float64 products of the memory at path place `place` with the query, the path before it and itself."""
     mine = members[_ROW, place]
@@ -573,7 +577,7 @@ def _inner_row(query, memories, gram64, place, members, fit, inner):  # type: ig
         inner[s, place] = inner[place, s]
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _score(fit, inner, members, weights, place, used):  # type: ignore[no-untyped-def]
     """Float64 score of the memory whose products are in row `place`."""
     score = fit[_COSINE, place]
@@ -583,7 +587,7 @@ def _score(fit, inner, members, weights, place, used):  # type: ignore[no-untype
     return score
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _refit(fit, inner, lower, members, weights, length, used, ridge, slack):  # type: ignore[no-untyped-def]
     """Exact weights over the first `length` of the path, its last one newly in the support. Returns (used, nu)."""
     entering, rounds = length - 1, 0
@@ -592,7 +596,7 @@ def _refit(fit, inner, lower, members, weights, length, used, ridge, slack):  # 
         while True:
             rounds += 1
             nu = _solve(fit, lower, used)
-            blocking, part = -1, 1.0
+            blocking, part = _INT(-1), 1.0
             for c in range(used):
                 if fit[_X, c] < 0.0:
                     weight = weights[members[_SUPPORT, c]]
@@ -618,7 +622,7 @@ def _refit(fit, inner, lower, members, weights, length, used, ridge, slack):  # 
             return used, nu
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _objective(fit, members, weights, used, nu, ridge, query_square):  # type: ignore[no-untyped-def]
     """(||r||^2, 2 F) at the refitted weights, from KKT: G alpha = b - nu - ridge alpha on the support."""
     energy, squares = query_square - nu, 0.0
@@ -629,7 +633,7 @@ def _objective(fit, members, weights, used, nu, ridge, query_square):  # type: i
     return energy - ridge * squares, energy
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _admit(fit, inner, lower, members, entering, used, ridge):  # type: ignore[no-untyped-def]
     """Appends path place `entering` to the factor. The pivot is at least the ridge, as it is in exact arithmetic."""
     z, w, square = fit[_COSINE, entering], 1.0, inner[entering, entering] + ridge
@@ -649,7 +653,7 @@ def _admit(fit, inner, lower, members, entering, used, ridge):  # type: ignore[n
     return used + 1
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _dismiss(fit, lower, members, place, used):  # type: ignore[no-untyped-def]
     """Takes support place `place` out of the factor by Givens rotations, z and w with it."""
     members[_INSIDE, members[_SUPPORT, place]] = 0
@@ -670,7 +674,7 @@ def _dismiss(fit, lower, members, place, used):  # type: ignore[no-untyped-def]
     return used - 1
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _solve(fit, lower, used):  # type: ignore[no-untyped-def]
     """The refit over the support with its sum fixed and its signs free, into `fit[_X]`; returns nu."""
     wz, ww = 0.0, 0.0
@@ -691,7 +695,7 @@ def _solve(fit, lower, used):  # type: ignore[no-untyped-def]
 # --- arithmetic -------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _residual(query, memories, members, weights, used, out):  # type: ignore[no-untyped-def]
     """q - sum(alpha m), in the precision of `out`."""
     to = out.dtype.type
@@ -718,25 +722,25 @@ def _residual(query, memories, members, weights, used, out):  # type: ignore[no-
         s += 1
 
 
-@njit(cache=True, nogil=True, _nrt=False, fastmath={"contract"})
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath={"contract"})
 def _subtract(out, row, weight):  # type: ignore[no-untyped-def]
     for c in range(out.shape[0]):
         out[c] -= weight * row[c]
 
 
-@njit(cache=True, nogil=True, _nrt=False, fastmath={"contract"})
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath={"contract"})
 def _subtract_gathered(out, row, places, weight):  # type: ignore[no-untyped-def]
     for c in range(out.shape[0]):
         out[c] -= weight * row[places[c]]
 
 
-@njit(cache=True, nogil=True, _nrt=False, fastmath={"contract"})
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath={"contract"})
 def _subtract_four(out, a, b, c, d, x, y, z, w):  # type: ignore[no-untyped-def]
     for e in range(out.shape[0]):
         out[e] = out[e] - x * a[e] - y * b[e] - z * c[e] - w * d[e]
 
 
-@njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
 def _dot32(row, vector):  # type: ignore[no-untyped-def]
     total = np.float32(0.0)
     for c in range(vector.shape[0]):
@@ -744,7 +748,7 @@ def _dot32(row, vector):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
 def _read_four(memories, rows, vector, scores, todo, at):  # type: ignore[no-untyped-def]
     """Products of the memories `todo[at : at + 4]` with one vector, into `scores[_SEEN]`."""
     i, j, k, m = todo[at], todo[at + 1], todo[at + 2], todo[at + 3]
@@ -759,7 +763,7 @@ def _read_four(memories, rows, vector, scores, todo, at):  # type: ignore[no-unt
     scores[_SEEN, i], scores[_SEEN, j], scores[_SEEN, k], scores[_SEEN, m] = s, t, u, v
 
 
-@njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
 def _read_four_twice(memories, rows, vector, following, scores, todo):  # type: ignore[no-untyped-def]
     """Products of the memories `todo[:4]` with two vectors, into `scores[_SEEN]` and `scores[_NEXT]`."""
     i, j, k, m = todo[0], todo[1], todo[2], todo[3]
@@ -780,7 +784,7 @@ def _read_four_twice(memories, rows, vector, following, scores, todo):  # type: 
     scores[_NEXT, i], scores[_NEXT, j], scores[_NEXT, k], scores[_NEXT, m] = s2, t2, u2, v2
 
 
-@njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
 def _read_four_relevances(memories, rows, query, scores, i):  # type: ignore[no-untyped-def]
     """Products of the memories `i` to `i + 3` with the query and with themselves."""
     a, b, c, d = memories[rows[i]], memories[rows[i + 1]], memories[rows[i + 2]], memories[rows[i + 3]]
@@ -800,7 +804,7 @@ def _read_four_relevances(memories, rows, query, scores, i):  # type: ignore[no-
     scores[_SEEN, i], scores[_SEEN, i + 1], scores[_SEEN, i + 2], scores[_SEEN, i + 3] = ss, tt, uu, vv
 
 
-@njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
 def _dot64(row, vector):  # type: ignore[no-untyped-def]
     total = 0.0
     for c in range(vector.shape[0]):
@@ -808,7 +812,7 @@ def _dot64(row, vector):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, _nrt=False, fastmath=_REASSOCIATE)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
 def _dots64(a, b, c, d, vector):  # type: ignore[no-untyped-def]
     s, t, u, v = 0.0, 0.0, 0.0, 0.0
     for e in range(vector.shape[0]):
@@ -820,7 +824,7 @@ def _dots64(a, b, c, d, vector):  # type: ignore[no-untyped-def]
     return s, t, u, v
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _finite(row):  # type: ignore[no-untyped-def]
     for c in range(row.shape[0]):  # noqa: SIM110
         if not math.isfinite(row[c]):

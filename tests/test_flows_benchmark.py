@@ -107,6 +107,18 @@ def test_a_repeated_run_computes_nothing(sample: tuple[Path, dict[str, Any]], ru
     assert again["paths"] == first["paths"]
 
 
+def test_a_trace_shows_when_gold_entered(sample: tuple[Path, dict[str, Any]]) -> None:
+    from flows.trace import trace
+
+    lake, summary = sample
+    found = trace(protocols.load("sample"), str(lake), "sample-1/q0")
+    assert [arm["arm"] for arm in found["arms"]] == summary["arms"]
+    ceiling = next(arm for arm in found["arms"] if arm["arm"] == "oracle@k10")
+    assert sorted({turn for step in ceiling["steps"] for turn in step["gold"]}) == sorted(found["gold"])
+    with pytest.raises(InputError, match="'nothing' found"):
+        trace(protocols.load("sample"), str(lake), "nothing")
+
+
 def test_an_added_arm_computes_that_arm_only(sample: tuple[Path, dict[str, Any]], run: Run) -> None:
     lake, first = sample
     said = protocols.load("sample")

@@ -1,7 +1,7 @@
 """What else computes MemPursuit's path, or would be used in its place?
 
-Every peer's `run` is `(query (d,) float32, memories (P, d) float32, relevance (P,) float32, k) -> order (k,)`, unit rows
-and k <= P expected. Peers of the other rank are given their relevance for free: `relevance` is the query cosine.
+Every peer's `run` is `(query (d,) float32, memories (P, d) float32, relevance (P,) float32, k) -> order (k,)`,
+unit rows, k <= P. `relevance` is the query cosine, which those that want it are given for free.
 """
 
 from collections.abc import Callable
@@ -112,7 +112,7 @@ PEERS: dict[str, Peer] = {
 }
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _full_gram(query, memories, k, ridge):  # type: ignore[no-untyped-def]
     gram = np.dot(memories, memories.T).astype(np.float64)
     cosines = np.dot(memories, query).astype(np.float64)
@@ -139,17 +139,19 @@ def _full_gram(query, memories, k, ridge):  # type: ignore[no-untyped-def]
                     system[i, j] = gram[support[i], support[j]]
                 system[i, i] += ridge
             solved = np.linalg.solve(system, sides)
-            nu = (solved[:, 0].sum() - 1.0) / solved[:, 1].sum()
-            x = solved[:, 0] - nu * solved[:, 1]
+            nu, total = -1.0, 0.0
+            for i in range(used):
+                nu += solved[i, 0]
+                total += solved[i, 1]
+            nu /= total
             part, leaving = 1.0, -1
             for i in range(used):
-                if x[i] < 0.0:
-                    ratio = alpha[support[i]] / (alpha[support[i]] - x[i])
-                    if leaving < 0 or ratio < part:
-                        part, leaving = ratio, i
+                x, now = solved[i, 0] - nu * solved[i, 1], alpha[support[i]]
+                if x < 0.0 and (leaving < 0 or now / (now - x) < part):
+                    part, leaving = now / (now - x), i
             for i in range(used):
-                step = x[i] - alpha[support[i]]
-                alpha[support[i]] += part * step
+                x = solved[i, 0] - nu * solved[i, 1]
+                alpha[support[i]] += part * (x - alpha[support[i]])
             if leaving < 0:
                 break
             alpha[support[leaving]] = 0.0

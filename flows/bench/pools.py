@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +54,8 @@ def shelves(path: Path, lake: Path, deepest: int) -> list[Shelf]:
         if question.kind != "adversarial":
             asked[question.conversation_id].append(question.text)
     if max(map(len, texts.values())) < deepest:
-        texts, asked = {"": sum(texts.values(), [])}, {"": sum(asked.values(), [])}
-    known = _vectors(lake, [text for group in (texts, asked) for each in group.values() for text in each])
+        texts, asked = {"": list(chain(*texts.values()))}, {"": list(chain(*asked.values()))}
+    known = _vectors(lake, list(chain(*texts.values(), *asked.values())))
     return [_shelf(texts[name], asked[name], known) for name in texts if asked[name]]
 
 
@@ -79,12 +80,22 @@ def taken(full: Sequence[Shelf], size: int, dim: int, count: int) -> list[Case]:
 
 
 def unsaturated(size: int, dim: int, count: int, seed: int = 0) -> list[Case]:
-    """Pools of which every memory earns weight, so that no solver may stop early: random directions, all wanted."""
+    """Pools of which every memory belongs to the optimum, so that no budget under `size` and `dim` saturates.
+
+    Memories lie on a cone, at cosine 1/2 to its axis. The query is a mixture of all of them plus what is missing to
+    unit length, along the axis: that part scores the same for all, so the mixture is the optimum.
+    """
     made = []
     for n in range(count):
         rng = np.random.default_rng((seed, n))
-        rows = _unit(rng.standard_normal((size, dim), dtype=np.float32))
-        made.append((_unit(rows.sum(axis=0) + 0.3 * rng.standard_normal(dim, dtype=np.float32)), rows))
+        axis = _unit(rng.standard_normal(dim))
+        around = rng.standard_normal((size, dim))
+        rows = 0.5 * axis + np.sqrt(0.75) * _unit(around - np.outer(around @ axis, axis))
+        mixture = rng.uniform(0.5, 1.5, size) @ rows / size
+        along = mixture @ axis
+        rest = mixture - along * axis
+        query = np.sqrt(1.0 - rest @ rest) * axis + rest
+        made.append((np.asarray(query, np.float32), np.asarray(rows, np.float32)))
     return made
 
 
@@ -123,5 +134,5 @@ def _lift(width: int, dim: int) -> Floats:
     return np.asarray(np.linalg.qr(np.random.default_rng(0).standard_normal((dim, width)))[0].T, np.float32)
 
 
-def _unit(values: Floats) -> Floats:
-    return np.asarray(values / np.linalg.norm(values, axis=-1, keepdims=True), np.float32)
+def _unit(values: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(values / np.linalg.norm(values, axis=-1, keepdims=True))
