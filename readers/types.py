@@ -178,6 +178,10 @@ class Access(Protocol):
         """(n, d) float32 unit vectors of `texts` by the store's encoder; no call."""
         ...
 
+    def ranked(self, ids: Sequence[str], most: int, without: Collection[str]) -> tuple[Note, ...]:
+        """The next records of a ranking that the reader holds: a page."""
+        ...
+
     def text(self, cue: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
         """Records that share words with `cue`."""
         ...

@@ -89,6 +89,10 @@ class QuestionAccess:
         """(n, d) unit vectors by the store's encoder."""
         return self._library.embed(texts)
 
+    def ranked(self, ids: Sequence[str], most: int, without: Collection[str]) -> tuple[Note, ...]:
+        """The next records of a ranking that the reader holds. Raises `KeyError` for another conversation's id."""
+        return self._view([self._library.places[id] for id in ids], most, without)
+
     def text(self, cue: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
         """Records that share words with `cue`."""
         return self._view(self._library.by_words(cue), most, without)

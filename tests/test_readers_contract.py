@@ -12,15 +12,18 @@ from readers import READERS
 from readers.types import Budget, Evidence, Note, Pool, Query, StopReason
 from tasks.access import Library, QuestionAccess
 
-EVERY = sorted(READERS)
+COMPLETING = {name for name, reader in READERS.items() if getattr(reader, "completes", False)}
+EVERY = sorted(set(READERS) - COMPLETING)
 DRAWN = {"random"}
-BEYOND_THE_POOL = {"full_context"}
-BLIND_TO_VECTORS = {"bm25", "hybrid", "random", "full_context"}
+BEYOND_THE_POOL = {"full_context", "mem0_flat"}
+OLDEST_FIRST = {"full_context"}
+BLIND_TO_VECTORS = {"bm25", "hybrid", "random", "full_context", "mem0_flat", "locality"}
 UNLIMITED = Budget()
 
 pytestmark = pytest.mark.filterwarnings("error")
 thorough = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
 every_reader = pytest.mark.parametrize("name", EVERY)
+every_completing_reader = pytest.mark.parametrize("name", sorted(COMPLETING))
 
 
 # Builders ------------------------------------------------------------------------------------------------
@@ -101,6 +104,9 @@ budgets = st.builds(
     records=st.none() | st.integers(0, 40),
     tokens=st.none() | st.integers(0, 600),
 )
+completion_budgets = st.builds(
+    Budget, calls=st.integers(0, 9), rounds=st.integers(0, 5), new_records=st.integers(0, 40)
+)
 
 
 # Properties of every reader ------------------------------------------------------------------------------
@@ -142,7 +148,7 @@ def test_a_budget_cuts_one_order_at_the_first_record_that_does_not_fit(name, que
     order = read(name, query, pool, UNLIMITED).ids
     kept = read(name, query, pool, budget).ids
     known = costs(name, pool)
-    if name in BEYOND_THE_POOL:
+    if name in OLDEST_FIRST:
         order, kept = order[::-1], kept[::-1]
     assert kept == order[: len(kept)]
     if len(kept) < len(order) and len(kept) != budget.records:
@@ -206,10 +212,44 @@ def test_a_question_with_a_zero_vector_is_still_read(name):
     assert set(read(name, query, pool, UNLIMITED).ids) >= set(pool.ids)
 
 
+# Properties of readers that complete a first set ---------------------------------------------------------
+
+
+@every_completing_reader
+@thorough
+@given(questions(), completion_budgets)
+def test_completion_adds_no_more_than_its_budget_holds(name, question, budget):
+    query, pool = question
+    access = QuestionAccess(make_library(pool), budget)
+    evidence = READERS[name]().read(query, pool, budget, access)
+    assert set(evidence.ids) <= set(access.everything()[0])
+    assert len(set(evidence.ids)) == len(evidence.ids)
+    assert len(evidence.ids) <= READERS[name]().init_records + budget.new_records
+    assert evidence.calls == access.calls <= budget.calls
+    assert evidence.stop_reason in get_args(StopReason)
+
+
+@every_completing_reader
+@thorough
+@given(questions(), completion_budgets)
+def test_completion_is_a_function_of_its_arguments(name, question, budget):
+    query, pool = question
+    vectors, dense = pool.vectors.copy(), pool.dense.copy()
+    assert read(name, query, pool, budget) == read(name, query, pool, budget)
+    np.testing.assert_equal(pool.vectors, vectors)
+    np.testing.assert_equal(pool.dense, dense)
+
+
+@every_completing_reader
+def test_completion_of_an_empty_pool_is_empty_and_asks_nothing(name):
+    evidence = read(name, make_query(), make_pool([]), Budget(calls=3, rounds=3, new_records=9))
+    assert (evidence.ids, evidence.calls, evidence.stop_reason) == ((), 0, "empty_pool")
+
+
 # What the table promises ---------------------------------------------------------------------------------
 
 
-@every_reader
+@pytest.mark.parametrize("name", sorted(READERS))
 def test_a_reader_declares_what_it_is(name):
     reader = READERS[name]
     assert dataclasses.is_dataclass(reader) and reader.__dataclass_params__.frozen
