@@ -13,7 +13,6 @@ from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.shards import Log
 from reports import load
-from reports.page import write_report
 from reports.results import Arm, Results
 from storage.digests import digest, short
 from storage.lake import Lake
@@ -38,6 +37,8 @@ def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> 
         summary: dict[str, Any] = json.loads(done.read_text(encoding="utf-8"))
         log.end("report", 0, perf_counter() - start)
         return summary
+    from reports.page import write_report  # draws: slow to import, and only needed where a report is written
+
     results = _results(protocol, plan, dataset, log)
     paths = write_report(results, folder)
     summary = {

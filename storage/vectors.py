@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import lancedb
 import numpy as np
 import pyarrow as pa
-from lancedb.index import FTS, Bitmap
 from numpy.typing import NDArray
 
 TAG = "built"
@@ -26,6 +24,9 @@ def build(folder: Path, index: str, records: pa.Table, vectors: NDArray[np.float
     Builds a bitmap on the conversation and a full-text index, then tags the version: a build that was
     killed has no tag, and is written over by the next one. Raises `ValueError` if the lengths differ.
     """
+    import lancedb  # here and below: it takes seconds to import, and a run with nothing to do needs none of it
+    from lancedb.index import FTS, Bitmap
+
     if len(vectors) != records.num_rows:
         raise ValueError(f"vectors ({len(vectors)}) must match records ({records.num_rows})")
     width = vectors.shape[1]
@@ -44,6 +45,8 @@ def build(folder: Path, index: str, records: pa.Table, vectors: NDArray[np.float
 
 def read(folder: Path, index: str, conversation_id: str) -> IndexedRecords:
     """One conversation's rows at the tagged version, in time order."""
+    import lancedb
+
     table = lancedb.connect(folder).open_table(_name(index))
     table.checkout(TAG)
     quoted = conversation_id.replace("'", "''")

@@ -74,8 +74,10 @@ def _read(arm: Arm) -> Read:
 
 def _within(evidence: Evidence, limits: Budget, library: Library) -> Evidence:
     """The evidence cut to what the budget holds, and marked, where a reader returned more."""
-    places = np.array([library.places[id] for id in evidence.ids], np.intp)
-    kept = len(limits.prefix(places, library.tokens))
+    kept = len(evidence.ids) if limits.records is None else min(limits.records, len(evidence.ids))
+    if limits.tokens is not None:
+        places = np.array([library.places[id] for id in evidence.ids], np.intp)
+        kept = len(limits.prefix(places, library.tokens))
     if kept == len(evidence.ids):
         return evidence
     return replace(evidence, ids=evidence.ids[:kept], gains=None, weights=None, stop_reason="over_budget")

@@ -4,8 +4,6 @@ import json
 import os
 from collections.abc import Sequence
 
-import openai
-
 from storage.errors import InputError
 from tasks.outcomes import EndpointError
 
@@ -20,6 +18,8 @@ def embed(base_url: str, model: str, texts: Sequence[str]) -> list[list[float]]:
     a refused key or request, `EndpointError` where the endpoint keeps failing or replies with other than
     one vector a text.
     """
+    import openai  # slow to import, and only needed where an endpoint is asked
+
     client = openai.OpenAI(
         base_url=base_url, api_key=os.environ.get(KEY_VARIABLE, "none"), max_retries=_RETRIES, timeout=60.0
     )

@@ -34,10 +34,9 @@ def ranked(asked: Asked, reads: Sequence[Read]) -> list[Ranked]:
     shared = [asked.terms & read.terms for read in reads]
     weights = _weights(asked.terms, shared)
     total = math.fsum(weights.values()) + (NAME_WEIGHT if asked.names else 0.0)
-    held = [
-        math.fsum([weights[term] for term in found]) + _name_score(asked, read)
-        for found, read in zip(shared, reads, strict=True)
-    ]
+    held = [math.fsum([weights[term] for term in found]) if found else 0.0 for found in shared]
+    if asked.names:
+        held = [score + _name_score(asked, read) for score, read in zip(held, reads, strict=True)]
     scores = _scores(asked, reads, held)
     best = heapq.nlargest(RANKED, range(len(reads)), key=scores.__getitem__)
     return [Ranked(reads[at], scores[at], held[at] / total if total else 0.0) for at in best]
@@ -45,14 +44,12 @@ def ranked(asked: Asked, reads: Sequence[Read]) -> list[Ranked]:
 
 def _scores(asked: Asked, reads: Sequence[Read], held: Sequence[float]) -> list[float]:
     """What each record holds, with what its date and the question before it add."""
-    scores: list[float] = []
-    for at, read in enumerate(reads):
-        score = held[at]
-        if asked.times and read.said_in(asked.times):
-            score += DATE_WEIGHT
-        if at and reads[at - 1].asks and _follows(read.record, reads[at - 1].record):
-            score += REPLY_SHARE * scores[-1]
-        scores.append(score)
+    scores = list(held)
+    if asked.times:
+        scores = [score + DATE_WEIGHT * read.said_in(asked.times) for score, read in zip(held, reads, strict=True)]
+    for at in range(1, len(reads)):
+        if scores[at - 1] and reads[at - 1].asks and _follows(reads[at].record, reads[at - 1].record):
+            scores[at] += REPLY_SHARE * scores[at - 1]
     return scores
 
 

