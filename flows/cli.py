@@ -52,7 +52,7 @@ SetOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log and full tracebacks.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log.")]
 
 
 @app.command()
