@@ -1,9 +1,11 @@
 """How calls are sent: one event loop a process, one lane an endpoint, each request once, every reply kept."""
 
 import asyncio
+import atexit
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -64,7 +66,9 @@ class Engine:
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
         self._flying: dict[tuple[str, str], asyncio.Future[Reply]] = {}
         self._books: dict[int, Book] = {}
-        threading.Thread(target=self._loop.run_forever, name="suffice-calls", daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="suffice-calls", daemon=True)
+        self._thread.start()
+        atexit.register(self._close, os.getpid())
 
     def submit(
         self,
@@ -176,6 +180,15 @@ class Engine:
                 job.budget.settle(guess, paid)
         finally:
             lane.leave()
+
+    def _close(self, process: int) -> None:
+        """Close connections as the process ends; calls that are under way are not waited for."""
+        if process == os.getpid():
+            for endpoint in self._endpoints.values():
+                with suppress(Exception):
+                    asyncio.run_coroutine_threadsafe(endpoint.client.close(), self._loop).result(timeout=2.0)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(timeout=2.0)
 
     def _endpoint(self, model: Model) -> Endpoint:
         url, secret = address(model.base_url), key(model)
