@@ -16,6 +16,7 @@ from tasks.judges import JUDGES
 from tasks.plan import Plan, StorePlan
 from tasks.pool import FUSIONS
 from tasks.sources import SOURCES
+from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.writers import WRITERS
 
 SHIPPED = Path(__file__).parent / "protocols"
@@ -68,6 +69,21 @@ class Store(_Part):
         return self
 
 
+class Sufficiency(_Part):
+    """Who judges whether evidence suffices."""
+
+    judges: tuple[str, ...] = Field((), description="a panel, usually of two; empty: sufficiency is not judged")
+    adjudicator: str = Field("", description="decides where the panel disagrees; empty: such a state is uncertain")
+
+    @model_validator(mode="after")
+    def _parts_exist(self) -> "Sufficiency":
+        for judge in (*self.judges, *filter(None, [self.adjudicator])):
+            specs.make(SUFFICIENCY_JUDGES, judge, "sufficiency judge")
+        if self.adjudicator and len(self.judges) < 2:
+            raise ValueError("two judges or more expected beside an adjudicator, fewer found")
+        return self
+
+
 class Statistics(_Part):
     """How uncertainty is estimated."""
 
@@ -86,6 +102,7 @@ class Protocol(_Part):
     budgets: tuple[str, ...] = Field((), description="budgets of the arms that name none: k10, t2000, all")
     answerer: str = "extractive"
     judges: tuple[str, ...] = ("stem_f1", "lexical_match")
+    sufficiency: Sufficiency = Sufficiency()
     statistics: Statistics = Statistics()
 
     @model_validator(mode="after")
@@ -133,6 +150,8 @@ class Protocol(_Part):
             kinds=self.data.kinds,
             conversations=self.data.conversations,
             limit=self.data.limit,
+            panel=self.sufficiency.judges,
+            adjudicator=self.sufficiency.adjudicator,
         )
 
 

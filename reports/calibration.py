@@ -12,9 +12,12 @@ WRONG = ("specific", "vague")
 
 @dataclass(frozen=True)
 class Proportion:
-    """`k` of `n`, with a confidence interval; the rate and the interval are None where n is 0."""
+    """`k` of `n`, with a confidence interval; the rate and the interval are None where n is 0.
 
-    k: int
+    `k` is a sum of credits in [0, 1] and need not be whole: repeats and grades give parts of one.
+    """
+
+    k: float
     n: int
     low: float | None
     high: float | None
@@ -34,10 +37,10 @@ class Estimate:
     high: float
 
 
-def wilson(k: int, n: int, level: float = 0.95) -> Proportion:
+def wilson(k: float, n: int, level: float = 0.95) -> Proportion:
     """The Wilson score interval of `k` successes in `n` trials.
 
-    Source: Wilson 1927. Raises `ValueError` unless 0 <= k <= n and 0 < level < 1.
+    Of credits that are parts of one it is at least as wide as it need be, as they vary less. Source: Wilson 1927. Raises `ValueError` unless 0 <= k <= n and 0 < level < 1.
     """
     if not 0 <= k <= n or not 0 < level < 1:
         raise ValueError(f"0 <= k <= n and 0 < level < 1 expected, k = {k}, n = {n}, level = {level} found")
@@ -86,8 +89,9 @@ def rogan_gladen(
 class Errors:
     """A judge's measured error rates.
 
-    `false_accept`: of the wrong replies it was given, by how they are wrong (`specific`, `vague`); `false_reject`: of
-    the right ones. `unjudged`: replies without a score; they count neither way.
+    `false_accept`: the mean score of the wrong replies it was given, by how they are wrong (`specific`, `vague`);
+    `false_reject`: what the right ones lack to 1, on average. `unjudged`: replies without a score; they count
+    neither way.
     """
 
     false_accept: dict[str, Proportion]
@@ -95,20 +99,15 @@ class Errors:
     unjudged: int
 
 
-def accepts(score: str = "score") -> pl.Expr:
-    """Whether a judge accepts a reply: its score lies above 0.5; null where it has none."""
-    return pl.col(score) > 0.5
-
-
 def errors(cases: pl.DataFrame) -> Errors:
     """The error rates behind `cases`: `truth: String` (`good`, `specific`, `vague`; others count nothing), `score?`."""
     known = cases.filter(pl.col("truth").is_in(["good", *WRONG]))
-    judged = known.filter(pl.col("score").is_not_null()).with_columns(accepted=accepts())
-    wrong = {truth: judged.filter(pl.col("truth") == truth)["accepted"] for truth in WRONG}
-    good = judged.filter(pl.col("truth") == "good")["accepted"]
+    judged = known.filter(pl.col("score").is_not_null())
+    wrong = {truth: judged.filter(pl.col("truth") == truth)["score"] for truth in WRONG}
+    good = judged.filter(pl.col("truth") == "good")["score"]
     return Errors(
-        false_accept={truth: wilson(int(found.sum()), len(found)) for truth, found in wrong.items() if len(found)},
-        false_reject=wilson(int((~good).sum()), len(good)),
+        false_accept={truth: wilson(found.sum(), len(found)) for truth, found in wrong.items() if len(found)},
+        false_reject=wilson((1 - good).sum(), len(good)),
         unjudged=len(known) - len(judged),
     )
 
@@ -116,14 +115,14 @@ def errors(cases: pl.DataFrame) -> Errors:
 def corrected(
     scores: Sequence[float | None], found: Errors, wrong: str = "specific"
 ) -> tuple[Proportion, Estimate | None]:
-    """The share of `scores` that the judge accepts (not judged counts as not accepted) and what it corrects to.
+    """The mean of `scores` (not judged counts 0) and what it corrects to.
 
     `wrong`: by which false accepts. Vague replies are the harder test: the wrong answers of a reader lie somewhere
     between both, so the two corrections bound the truth rather than give it.
     """
-    accepted = wilson(sum(score is not None and score > 0.5 for score in scores), len(scores))
+    seen = wilson(sum(score for score in scores if score is not None), len(scores))
     rate = found.false_accept.get(wrong)
-    return accepted, rogan_gladen(accepted, rate, found.false_reject) if rate else None
+    return seen, rogan_gladen(seen, rate, found.false_reject) if rate else None
 
 
 def _z(level: float) -> float:

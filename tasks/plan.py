@@ -10,7 +10,7 @@ from storage.digests import digest
 from storage.lake import Lake
 from storage.records import Gold, Question, Record
 from storage.rows import from_frame
-from storage.schemas import GOLD, QUESTIONS, RECORDS
+from storage.schemas import GOLD, QUESTIONS, RECORDS, VERDICTS
 from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.arms import Arm, arms
@@ -18,6 +18,7 @@ from tasks.encoders import ENCODERS
 from tasks.judges import JUDGES
 from tasks.pool import FUSIONS
 from tasks.provenance import code
+from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.writers import WRITERS
 
 
@@ -96,6 +97,8 @@ class Plan:
     kinds: tuple[str, ...] = ()
     conversations: tuple[str, ...] = ()
     limit: int | None = None
+    panel: tuple[str, ...] = ()
+    adjudicator: str = ""
 
     @cached_property
     def arms(self) -> list[Arm]:
@@ -113,7 +116,14 @@ class Plan:
 
     def verdicts(self, judge: str) -> str:
         """The address of one judge's verdicts."""
-        return digest({"gold": self.gold, "judge": self._part(JUDGES, judge)})
+        return digest({"gold": self.gold, "judge": self._part(JUDGES, judge), "columns": VERDICTS.schema.names})
+
+    @property
+    def sufficiency(self) -> str:
+        """The address of what the panel of sufficiency says."""
+        panel = [self._part(SUFFICIENCY_JUDGES, judge) for judge in (*self.panel, *filter(None, [self.adjudicator]))]
+        made = code("tasks.adjudicate")
+        return digest({"gold": self.gold, "panel": panel, "adjudicated": bool(self.adjudicator), "code": made})
 
     @staticmethod
     def _part(table: dict[str, type[Any]], text: str) -> list[Any]:

@@ -121,17 +121,18 @@ def test_the_corrected_interval_holds_the_truth_as_often_as_it_says(share: float
 
 def test_error_rates_count_only_what_was_judged() -> None:
     rows = [
-        ("good", 1.0), ("good", 0.0), ("good", None), ("specific", 1.0), ("specific", 0.0), ("specific", 0.5),
-        ("vague", 1.0), ("unknown", 1.0),
+        ("good", 1.0), ("good", 0.75), ("good", None), ("specific", 0.0), ("specific", 0.5), ("vague", 1.0),
+        ("unknown", 1.0),
     ]  # fmt: skip
     found = errors(pl.DataFrame(rows, schema={"truth": pl.String, "score": pl.Float64}, orient="row"))
-    assert found.false_accept["specific"] == wilson(1, 3), "a grade of 0.5 is no acceptance"
-    assert found.false_accept["vague"] == wilson(1, 1)
-    assert found.false_reject == wilson(1, 2)
+    assert found.false_accept == {"specific": wilson(0.5, 2), "vague": wilson(1, 1)}
+    assert found.false_reject == wilson(0.25, 2)
     assert found.unjudged == 1
-    accepted, estimate = corrected([1.0, None, 0.2, 0.9], found)
-    assert accepted == wilson(2, 4)
-    assert estimate is not None and estimate.value == pytest.approx((0.5 - 1 / 3) / (1 - 1 / 3 - 1 / 2))
+    seen, estimate = corrected([1.0, None, 0.2, 0.9], found)
+    assert seen == wilson(2.1, 4)
+    assert estimate is not None and estimate.value == pytest.approx((2.1 / 4 - 0.25) / (1 - 0.25 - 0.125))
+    assert corrected([1.0], found, "vague")[1] is None, "a judge that accepts all that is vague tells nothing"
+    assert corrected([1.0], errors(pl.DataFrame({"truth": ["good"], "score": [1.0]})))[1] is None
 
 
 def _verdicts(rows: list[tuple[str, str, str, str, float | None]]) -> pl.DataFrame:
