@@ -95,7 +95,9 @@ def _scores(plan: Plan, apart: tuple[str, ...]) -> dict[str, list[float | None]]
     frames = load.load(Lake(plan.lake), addresses(plan), report_arms(plan))
     kinds = frames.questions.filter(~pl.col("kind").is_in(list(apart)))
     verdicts = frames.verdicts.join(kinds, on="question_id", how="semi")
-    by_arm = verdicts.group_by("arm", maintain_order=True).agg("score", (pl.col("status") != "missing").any().alias("any"))
+    by_arm = verdicts.group_by("arm", maintain_order=True).agg(
+        "score", (pl.col("status") != "missing").any().alias("any")
+    )
     return dict(by_arm.filter("any").select("arm", "score").iter_rows())
 
 

@@ -37,7 +37,9 @@ def rejudge(protocol: Protocol, lake: str, judges: tuple[str, ...]) -> dict[str,
         raise InputError(f"rejudge: answers of protocol {protocol.name} expected, none found; `suffice run` it first")
     new = log.run("judge", verdict_shards(every))
     frames = load.load(Lake(lake), addresses(every), report_arms(every))
-    verdicts = frames.verdicts.join(frames.cells.select("arm", "question_id", "kind", "answer"), on=["arm", "question_id"])
+    verdicts = frames.verdicts.join(
+        frames.cells.select("arm", "question_id", "kind", "answer"), on=["arm", "question_id"]
+    )
     return {
         "arms": judges_by_arm(verdicts, protocol.data.apart).to_dicts(),
         "agreement": pairwise(verdicts).to_dicts(),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import fsum, sqrt
 from statistics import NormalDist
 
 import polars as pl
@@ -40,7 +40,8 @@ class Estimate:
 def wilson(k: float, n: int, level: float = 0.95) -> Proportion:
     """The Wilson score interval of `k` successes in `n` trials.
 
-    Of credits that are parts of one it is at least as wide as it need be, as they vary less. Source: Wilson 1927. Raises `ValueError` unless 0 <= k <= n and 0 < level < 1.
+    Of credits that are parts of one it is at least as wide as it need be, as they vary less. Source: Wilson 1927.
+    Raises `ValueError` unless 0 <= k <= n and 0 < level < 1.
     """
     if not 0 <= k <= n or not 0 < level < 1:
         raise ValueError(f"0 <= k <= n and 0 < level < 1 expected, k = {k}, n = {n}, level = {level} found")
@@ -106,8 +107,8 @@ def errors(cases: pl.DataFrame) -> Errors:
     wrong = {truth: judged.filter(pl.col("truth") == truth)["score"] for truth in WRONG}
     good = judged.filter(pl.col("truth") == "good")["score"]
     return Errors(
-        false_accept={truth: wilson(found.sum(), len(found)) for truth, found in wrong.items() if len(found)},
-        false_reject=wilson((1 - good).sum(), len(good)),
+        false_accept={truth: _credit(found.to_list()) for truth, found in wrong.items() if len(found)},
+        false_reject=_credit((1 - good).to_list()),
         unjudged=len(known) - len(judged),
     )
 
@@ -120,9 +121,14 @@ def corrected(
     `wrong`: by which false accepts. Vague replies are the harder test: the wrong answers of a reader lie somewhere
     between both, so the two corrections bound the truth rather than give it.
     """
-    seen = wilson(sum(score for score in scores if score is not None), len(scores))
+    seen = _credit([score or 0.0 for score in scores])
     rate = found.false_accept.get(wrong)
     return seen, rogan_gladen(seen, rate, found.false_reject) if rate else None
+
+
+def _credit(credits: Sequence[float]) -> Proportion:
+    """Their sum of their number; rounding does not take it out of bounds."""
+    return wilson(min(max(fsum(credits), 0.0), len(credits)), len(credits))
 
 
 def _z(level: float) -> float:

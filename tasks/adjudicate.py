@@ -8,7 +8,6 @@ from storage.lake import Lake
 from storage.schemas import STATES, SUFFICIENCY
 from tasks import specs
 from tasks.answer import selected_states
-from tasks.asking import Asking
 from tasks.evidence import rendered
 from tasks.judges.asked import Told
 from tasks.outcomes import Status
@@ -78,7 +77,8 @@ def agreed(votes: Sequence[Vote], panel: int) -> tuple[str | None, Status]:
     The adjudicator's vote stands. Without one, votes that all say the same stand, and others come to `uncertain`; a
     vote that could not be read is no vote. With no vote read, the label is None and the status says why.
     """
-    deciding = votes[panel:] if len(votes) > panel and votes[panel] and votes[panel].value else votes[:panel]
+    adjudicated = [vote for vote in votes[panel:] if vote and vote.value]
+    deciding = adjudicated or votes[:panel]
     said = {vote.value for vote in deciding if vote and vote.value}
     if not said:
         return None, next((vote.status for vote in votes if vote and vote.status != "ok"), "failed")
@@ -101,7 +101,7 @@ def _panel(plan: Plan, exhibits: Sequence[Exhibit]) -> list[list[Vote]]:
 
 def _votes(plan: Plan, judge: str, exhibits: Sequence[Exhibit]) -> list[Vote]:
     part = specs.make(SUFFICIENCY_JUDGES, judge, "sufficiency judge")
-    return list(part.judge_many(exhibits, Asking(plan.lake, plan.models)))
+    return list(part.judge_many(exhibits, plan.asking))
 
 
 def _split(votes: Sequence[Vote]) -> bool:

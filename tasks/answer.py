@@ -8,7 +8,6 @@ from storage.lake import Lake
 from storage.schemas import ANSWERS, SELECTIONS, STATES
 from tasks import specs
 from tasks.answerers import ANSWERERS
-from tasks.asking import Asking
 from tasks.outcomes import Answer
 from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
@@ -34,7 +33,7 @@ def answer(plan: Plan, store: StorePlan, conversation_id: str) -> int:
         for row in states.iter_rows(named=True)
     ]
     keys = states.select("question_id", "evidence_hash").rows()
-    answers = specs.make(ANSWERERS, plan.answerer, "answerer").answer_many(items, Asking(plan.lake, plan.models))
+    answers = specs.make(ANSWERERS, plan.answerer, "answerer").answer_many(items, plan.asking)
     return _save(plan, keys, answers)
 
 

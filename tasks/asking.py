@@ -16,11 +16,10 @@ class Asking:
 
     def model(self, name: str) -> Model:
         """The model of that name. Raises `InputError` where there is none."""
-        for model in self.models:
-            if model.name == name:
-                return model
-        named = ", ".join(model.name for model in self.models) or "a [models.NAME] table in the protocol"
-        raise InputError(f"model: {named} expected, {name!r} found")
+        named = {model.name: model for model in self.models}
+        if name not in named:
+            raise InputError(f"model: one of {', '.join(named) or 'the [models] table'} expected, {name!r} found")
+        return named[name]
 
     def ask(self, requests: Sequence[Request]) -> list[Reply]:
         """One reply a request, in order; those that the ledger holds are not asked again."""

@@ -11,7 +11,6 @@ from storage.records import Gold, Question
 from storage.schemas import ANSWERS, CONVERSATIONS, SCORES, STATES, VERDICTS
 from tasks import specs
 from tasks.answer import selected_states
-from tasks.asking import Asking
 from tasks.judges import JUDGES
 from tasks.metrics import evidence_metrics
 from tasks.plan import Plan, StorePlan
@@ -34,7 +33,7 @@ def judge(plan: Plan, conversation_id: str) -> int:
 
 def verdict_rows(plan: Plan, judge: str, items: Sequence[tuple[Question, Gold, str | None]]) -> list[dict[str, Any]]:
     """Rows of the verdicts table for these replies; none for a reply of which no verdict could be had."""
-    verdicts = specs.make(JUDGES, judge, "judge").judge_many(items, Asking(plan.lake, plan.models))
+    verdicts = specs.make(JUDGES, judge, "judge").judge_many(items, plan.asking)
     return [
         {
             "question_id": question.id,

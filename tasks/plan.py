@@ -14,8 +14,10 @@ from storage.schemas import GOLD, QUESTIONS, RECORDS, VERDICTS
 from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.arms import Arm, arms
+from tasks.asking import Asking
 from tasks.encoders import ENCODERS
 from tasks.judges import JUDGES
+from tasks.llm.model import Model
 from tasks.pool import FUSIONS
 from tasks.provenance import code
 from tasks.sufficiency import SUFFICIENCY_JUDGES
@@ -99,6 +101,16 @@ class Plan:
     limit: int | None = None
     panel: tuple[str, ...] = ()
     adjudicator: str = ""
+    models: tuple[Model, ...] = ()
+
+    def model(self, name: str) -> Model:
+        """The protocol's model of that name. Raises `InputError` where there is none."""
+        return self.asking.model(name)
+
+    @property
+    def asking(self) -> Asking:
+        """What a part that asks a model is handed."""
+        return Asking(self.lake, self.models)
 
     @cached_property
     def arms(self) -> list[Arm]:
@@ -125,11 +137,13 @@ class Plan:
         made = code("tasks.adjudicate")
         return digest({"gold": self.gold, "panel": panel, "adjudicated": bool(self.adjudicator), "code": made})
 
-    @staticmethod
-    def _part(table: dict[str, type[Any]], text: str) -> list[Any]:
-        """Name, parameters and whatever else the part says changes its replies."""
+    def _part(self, table: dict[str, type[Any]], text: str) -> list[Any]:
+        """Name, parameters and whatever else the part says changes its replies; of a model what changes them."""
         part = specs.make(table, text, "part")
-        return [part.name, specs.parameters(part), part.spec()]
+        said = specs.parameters(part)
+        if "model" in said:
+            said["model"] = self.model(said["model"]).identity()
+        return [part.name, said, part.spec()]
 
     def scores(self, store: StorePlan) -> str:
         """The address of the evidence metrics of one store's states."""

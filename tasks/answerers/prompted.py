@@ -54,16 +54,21 @@ class Prompted:
         self, items: Sequence[tuple[Question, Sequence[Record]]], asking: Asking
     ) -> Iterator[Answer | None]:
         """One answer an item, in order; None where no reply was had, so that it is asked again later."""
+        replies = iter(asking.ask(self.requests(items, asking)))
+        for _, evidence in items:
+            yield outcome(next(replies)) if self._asks(evidence) else Answer(NO_INFORMATION, "ok")
+
+    def requests(self, items: Sequence[tuple[Question, Sequence[Record]]], asking: Asking) -> list[Request]:
+        """What is sent for `items`: one request for each that is not answered by rule."""
         prompt, model = self._prompt(), asking.model(self.model)
-        asked = [bool(evidence) or self.empty == "ask" for _, evidence in items]
-        requests = [
+        return [
             Request(model, prompt.fill(_shown(question, evidence)), prompt.digest, purpose="answer")
-            for (question, evidence), ask in zip(items, asked, strict=True)
-            if ask
+            for question, evidence in items
+            if self._asks(evidence)
         ]
-        replies = iter(asking.ask(requests) if requests else [])
-        for ask in asked:
-            yield outcome(next(replies)) if ask else Answer(NO_INFORMATION, "ok")
+
+    def _asks(self, evidence: Sequence[Record]) -> bool:
+        return bool(evidence) or self.empty == "ask"
 
     def _prompt(self) -> Prompt:
         return load("answering", self.prompt, OFFERS)

@@ -42,11 +42,7 @@ def told(
     A reply that says nothing readable is followed by one request for the label alone; then it is `parse_failed`,
     or `truncated` if the first was cut.
     """
-    first = [
-        Request(model, ask.messages, ask.prompt, repeat=repeat, purpose=purpose)
-        for ask in asks
-        for repeat in range(repeats)
-    ]
+    first = first_requests(model, asks, repeats, purpose)
     owners = [ask for ask in asks for _ in range(repeats)]
     replies = asking.ask(first)
     found = [_read(ask, reply) for ask, reply in zip(owners, replies, strict=True)]
@@ -55,6 +51,15 @@ def told(
     for place, reply in zip(unread, asking.ask(repairs) if repairs else [], strict=True):
         found[place] = _repaired(found[place], _read(owners[place], reply))
     return [found[start : start + repeats] for start in range(0, len(found), repeats)]
+
+
+def first_requests(model: Model, asks: Sequence[Ask[T]], repeats: int, purpose: str) -> list[Request]:
+    """What `asks` send, each `repeats` times in a row; requests for repair come on top."""
+    return [
+        Request(model, ask.messages, ask.prompt, repeat=repeat, purpose=purpose)
+        for ask in asks
+        for repeat in range(repeats)
+    ]
 
 
 def _read(ask: Ask[T], reply: Reply) -> Told[T] | None:

@@ -9,12 +9,15 @@ from typing import ClassVar
 
 from storage.records import Gold, Question
 from tasks.asking import Asking
-from tasks.judges.asked import Ask, Told, told
+from tasks.judges.asked import Ask, Told, first_requests, told
 from tasks.judges.deciding import averaged
 from tasks.judges.replies import grade, order
+from tasks.llm import Request
 from tasks.outcomes import Verdict
 from tasks.prompts import load
 from tasks.provenance import code
+
+Items = Sequence[tuple[Question, Gold, str | None]]
 
 GRADES = (0.0, 0.5, 1.0)
 
@@ -52,9 +55,7 @@ class Beam:
             "code": code("tasks.judges.beam", "tasks.judges.asked", "tasks.judges.deciding", "tasks.judges.replies"),
         }
 
-    def judge_many(
-        self, items: Sequence[tuple[Question, Gold, str | None]], asking: Asking
-    ) -> Iterator[Verdict | None]:
+    def judge_many(self, items: Items, asking: Asking) -> Iterator[Verdict | None]:
         asks = [self._asks(*item) for item in items]
         flat = [ask for of_item in asks for ask in of_item]
         votes = iter(told(asking, asking.model(self.model), flat, repeats=self.repeats, purpose="judge"))
@@ -63,6 +64,11 @@ class Beam:
                 yield self._verdict([next(votes) for _ in of_item])
             else:
                 yield Verdict(0.0, None, "ok") if gold.rubric else Verdict(None, None, "failed")
+
+    def requests(self, items: Items, asking: Asking) -> list[Request]:
+        """What is sent for `items`, but for repairs: one request a rubric item, one for an order."""
+        asks = [ask for item in items for ask in self._asks(*item)]
+        return first_requests(asking.model(self.model), asks, self.repeats, "judge")
 
     def _asks(self, question: Question, gold: Gold, reply: str | None) -> list[Ask[float]]:
         if reply is None or not reply.strip():

@@ -7,12 +7,15 @@ from typing import ClassVar
 from storage.records import Gold, Question
 from tasks.asking import Asking
 from tasks.judges.absence import denies
-from tasks.judges.asked import told
+from tasks.judges.asked import Ask, first_requests, told
 from tasks.judges.deciding import LABELS, decided, decision, verdict
 from tasks.judges.replies import words
+from tasks.llm import Request
 from tasks.outcomes import Verdict
 from tasks.prompts import Prompt, load
 from tasks.provenance import code
+
+Items = Sequence[tuple[Question, Gold, str | None]]
 
 OFFERS = ("question", "reference", "reply", "right", "wrong")
 
@@ -45,21 +48,25 @@ class Graded:
 
     def spec(self) -> dict[str, object]:
         """The prompt's digest and the code that reads replies."""
-        return {"prompt": self._prompt().digest, "code": code("tasks.judges", "tasks.text")}
+        return {"prompt": self._prompt().digest, "code": _code()}
 
-    def judge_many(
-        self, items: Sequence[tuple[Question, Gold, str | None]], asking: Asking
-    ) -> Iterator[Verdict | None]:
-        prompt, known = self._prompt(), words(LABELS, self.words)
-        settled = [_without_model(*item) for item in items]
-        asks = [
-            decision(prompt, known, question=question.text, reference=gold.answer or "", reply=reply or "")
-            for (question, gold, reply), known_already in zip(items, settled, strict=True)
-            if known_already is None
-        ]
+    def judge_many(self, items: Items, asking: Asking) -> Iterator[Verdict | None]:
+        asks = self._asks(items)
         votes = iter(told(asking, asking.model(self.model), asks, repeats=self.repeats, purpose="judge"))
-        for known_already in settled:
-            yield known_already or verdict(next(votes))
+        for item in items:
+            yield _without_model(*item) or verdict(next(votes))
+
+    def requests(self, items: Items, asking: Asking) -> list[Request]:
+        """What is sent for `items`, but for repairs."""
+        return first_requests(asking.model(self.model), self._asks(items), self.repeats, "judge")
+
+    def _asks(self, items: Items) -> list[Ask[str]]:
+        prompt, known = self._prompt(), words(LABELS, self.words)
+        return [
+            decision(prompt, known, question=question.text, reference=gold.answer or "", reply=reply or "")
+            for question, gold, reply in items
+            if _without_model(question, gold, reply) is None
+        ]
 
     def _prompt(self) -> Prompt:
         return load("judging", self.prompt, OFFERS)
@@ -84,6 +91,10 @@ class Strict(Graded):
     title: ClassVar[str] = "a model, strict: all that the gold says and nothing against it"
 
     prompt: str = "strict"
+
+
+def _code() -> str:
+    return code(*(f"tasks.judges.{name}" for name in ("graded", "asked", "deciding", "replies", "absence")))
 
 
 def _without_model(question: Question, gold: Gold, reply: str | None) -> Verdict | None:

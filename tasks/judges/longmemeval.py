@@ -6,12 +6,15 @@ from typing import ClassVar
 
 from storage.records import Gold, Question
 from tasks.asking import Asking
-from tasks.judges.asked import told
+from tasks.judges.asked import Ask, first_requests, told
 from tasks.judges.deciding import LABELS, decided, decision, verdict
 from tasks.judges.replies import words
+from tasks.llm import Request
 from tasks.outcomes import Verdict
 from tasks.prompts import Prompt, load
 from tasks.provenance import code
+
+Items = Sequence[tuple[Question, Gold, str | None]]
 
 _BY_KIND = {
     "temporal-reasoning": "temporal",
@@ -65,21 +68,24 @@ class LongMemEval:
             ),
         }
 
-    def judge_many(
-        self, items: Sequence[tuple[Question, Gold, str | None]], asking: Asking
-    ) -> Iterator[Verdict | None]:
+    def judge_many(self, items: Items, asking: Asking) -> Iterator[Verdict | None]:
+        votes = iter(told(asking, asking.model(self.model), self._asks(items), repeats=self.repeats, purpose="judge"))
+        for item in items:
+            yield _without_model(*item) or verdict(next(votes))
+
+    def requests(self, items: Items, asking: Asking) -> list[Request]:
+        """What is sent for `items`, but for repairs."""
+        return first_requests(asking.model(self.model), self._asks(items), self.repeats, "judge")
+
+    def _asks(self, items: Items) -> list[Ask[str]]:
         prompts, known = _prompts(), words(LABELS, self.words)
-        settled = [_without_model(*item) for item in items]
-        asks = [
+        return [
             decision(
                 prompts[rule(question)], known, question=question.text, reference=_reference(gold), reply=reply or ""
             )
-            for (question, gold, reply), already in zip(items, settled, strict=True)
-            if already is None
+            for question, gold, reply in items
+            if _without_model(question, gold, reply) is None
         ]
-        votes = iter(told(asking, asking.model(self.model), asks, repeats=self.repeats, purpose="judge"))
-        for already in settled:
-            yield already or verdict(next(votes))
 
 
 def _prompts() -> dict[str, Prompt]:

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from tasks.asking import Asking
 from tasks.evidence import spoken
-from tasks.judges.asked import Ask, Told, told
+from tasks.judges.asked import Ask, Told, first_requests, told
 from tasks.judges.replies import label, words
+from tasks.llm import Request
 from tasks.prompts import Prompt, load
 from tasks.provenance import code
 from tasks.sufficiency.exhibit import LABELS, Exhibit
@@ -45,9 +46,17 @@ class Blinded:
         }
 
     def judge_many(self, items: Sequence[Exhibit], asking: Asking) -> Iterator[Told[str] | None]:
+        for (vote,) in told(asking, asking.model(self.model), self._asks(items), purpose="sufficiency"):
+            yield vote
+
+    def requests(self, items: Sequence[Exhibit], asking: Asking) -> list[Request]:
+        """What is sent for `items`, but for repairs."""
+        return first_requests(asking.model(self.model), self._asks(items), 1, "sufficiency")
+
+    def _asks(self, items: Sequence[Exhibit]) -> list[Ask[str]]:
         prompt, known = self._prompt(), words(LABELS, self.words)
         own = {name: same[0] for name, same in known.items()}
-        asks = [
+        return [
             Ask(
                 messages=prompt.fill(own | _shown(exhibit)),
                 prompt=prompt.digest,
@@ -56,8 +65,6 @@ class Blinded:
             )
             for exhibit in items
         ]
-        for (vote,) in told(asking, asking.model(self.model), asks, purpose="sufficiency"):
-            yield vote
 
     def _prompt(self) -> Prompt:
         return load("sufficiency", self.prompt, OFFERS)
