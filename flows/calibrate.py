@@ -15,8 +15,10 @@ from reports import load
 from reports.calibration import Estimate, Proportion, corrected, errors, wilson
 from storage.digests import tree_digest
 from storage.lake import Lake
+from tasks import specs
 from tasks.audit import audit_cases, audit_files
 from tasks.calibrate import calibrate_task, cases_of, judge_cases, measured
+from tasks.judges import JUDGES
 from tasks.plan import Plan
 from tasks.planted import Case, planted
 
@@ -38,18 +40,18 @@ def calibrate(protocol: Protocol, lake: str, judge: str) -> dict[str, Any]:
 
 
 def calibrate_audit(protocol: Protocol, lake: str, judge: str, folder: str, limit: int | None) -> dict[str, Any]:
-    """Measure `judge` on the audit of LoCoMo in `folder`, with good and vague replies planted for its questions.
+    """Measure `judge` on the audit of LoCoMo in `folder`, with vague replies planted for its questions.
 
     The audit's real answers, whose truth is unknown, stand where `calibrate` has arms. `limit` takes as many questions,
     evenly spaced. The protocol gives the models. Starts no server.
     """
     files = tree_digest((path.name, path) for path in audit_files(folder))
     plan = replace(protocol.plan(lake, files, files), judges=(judge,))
-    cases = _limited(_audited(folder, protocol.seed), limit)
+    cases = _limited(_audited(folder, judge, protocol.seed), limit)
     new = judge_cases(plan, judge, cases)
     found = measured(plan, judge, cases)
     real = found.filter(pl.col("truth") == "unknown")["score"].to_list()
-    return summary(judge, found, {"the audit's gpt-4o-mini answers": real} if real else {}) | {"new": new}
+    return summary(judge, found, {"the audit's real answers": real} if real else {}) | {"new": new}
 
 
 def summary(judge: str, found: pl.DataFrame, answers: dict[str, list[float | None]]) -> dict[str, Any]:
@@ -75,9 +77,11 @@ def summary(judge: str, found: pl.DataFrame, answers: dict[str, list[float | Non
     return {"judge": judge, "rates": rows, "accuracy": accuracy}
 
 
-def _audited(folder: str, seed: int) -> list[Case]:
-    """The audit's replies, and what its files lack of good, specific and vague ones."""
+def _audited(folder: str, judge: str, seed: int) -> list[Case]:
+    """The audit's replies and, but for its own votes, which know no others, what its files lack."""
     cases = audit_cases(folder)
+    if specs.make(JUDGES, judge, "judge").name == "recorded":
+        return cases
     questions = {case.question.id: case.question for case in cases}
     held = {case.truth for case in cases}
     more = planted(list(questions.values()), {case.question.id: case.gold for case in cases}, seed)

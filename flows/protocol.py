@@ -1,6 +1,7 @@
 """The protocol: one TOML file that says all a run does, validated, with a digest."""
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -230,6 +231,15 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "protocol"
         raise InputError(f"protocol {path}: {where}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+def with_judges(protocol: Protocol, judges: Sequence[str]) -> Protocol:
+    """`protocol` with further judges, each once. Raises `InputError` for one that it cannot have."""
+    said = protocol.model_dump() | {"judges": tuple(dict.fromkeys((*protocol.judges, *judges)))}
+    try:
+        return Protocol.model_validate(said)
+    except ValidationError as error:
+        raise InputError(f"judge: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from error
 
 
 def shipped() -> list[str]:

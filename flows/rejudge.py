@@ -1,6 +1,5 @@
 """The same answers under all judges: verdicts that other judges lack, and one comparison of them all."""
 
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -22,28 +21,27 @@ from tasks.plan import Plan
 
 
 @flow(name="rejudge", persist_result=False)
-def rejudge(protocol: Protocol, lake: str, judges: tuple[str, ...]) -> dict[str, Any]:
-    """Judge the answers that the lake holds by `judges` too; nothing before the verdicts is touched.
+def rejudge(protocol: Protocol, lake: str) -> dict[str, Any]:
+    """Judge the answers that the lake holds by those of the protocol's judges that have not; nothing else is touched.
 
     Returns `arms`: a row an (arm, judge); `agreement`: a row a pair of judges; `judges`: a row a judge with its count
-    of verdicts, how many could not be read and its flip rate; `new`: how many verdicts were made. All over the
-    protocol's judges and `judges`. Raises `InputError` where the lake holds no answers.
+    of verdicts, how many could not be read and its flip rate; `new`: how many verdicts were made.
+    Raises `InputError` where the lake holds no answers.
     """
     log = Log()
     plan, _ = ingest_stage(protocol, lake, log)
-    every = replace(plan, judges=tuple(dict.fromkeys((*plan.judges, *judges))))
-    answers = answers_to_judge(every)
+    answers = answers_to_judge(plan)
     if answers.is_empty():
         raise InputError(f"rejudge: answers of protocol {protocol.name} expected, none found; `suffice run` it first")
-    new = log.run("judge", verdict_shards(every))
-    frames = load.load(Lake(lake), addresses(every), report_arms(every))
+    new = log.run("judge", verdict_shards(plan))
+    frames = load.load(Lake(lake), addresses(plan), report_arms(plan))
     verdicts = frames.verdicts.join(
         frames.cells.select("arm", "question_id", "kind", "answer"), on=["arm", "question_id"]
     )
     return {
         "arms": judges_by_arm(verdicts, protocol.data.apart).to_dicts(),
         "agreement": pairwise(verdicts).to_dicts(),
-        "judges": [_judge(every, judge, answers) for judge in every.judges],
+        "judges": [_judge(plan, judge, answers) for judge in plan.judges],
         "new": new,
     }
 

@@ -1,6 +1,7 @@
 """What the public audit of LoCoMo holds: planted wrong answers and real answers, each with a judge's votes."""
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from storage.errors import InputError
 from storage.records import Gold, Question
+from tasks.judges.lexical import canonical_words
 from tasks.planted import Case
 
 SPECIFIC = "planted_wrong_specific.json"
@@ -47,10 +49,11 @@ def audit_files(folder: str | Path) -> list[Path]:
 def audit_cases(folder: str | Path) -> list[Case]:
     """Every answer of the files, in their order; the real answers' truth is `unknown`.
 
+    A real answer that has the gold's own words (dates and numbers written one way) comes again, as a `good` one.
     Question ids are the files' (`locomo_0_qa0`), conversations their groups. Raises `InputError` for a file that
     is not of the audit's form.
     """
-    return [
+    cases = [
         Case(
             Question(row.question_id, group, _KINDS.get(row.category, row.category), None, row.question),
             Gold(row.question_id, row.golden_answer, (), ()),
@@ -61,6 +64,8 @@ def audit_cases(folder: str | Path) -> list[Case]:
         for group, rows in _rows(path, path.stat().st_mtime_ns).items()
         for row in rows
     ]
+    good = [replace(case, truth="good") for case in cases if case.truth == "unknown" and _verbatim(case)]
+    return [*cases, *good]
 
 
 def recorded_votes(folder: str | Path) -> dict[tuple[str, str], tuple[bool, ...]]:
@@ -71,6 +76,10 @@ def recorded_votes(folder: str | Path) -> dict[tuple[str, str], tuple[bool, ...]
         for rows in _rows(path, path.stat().st_mtime_ns).values()
         for row in rows
     }
+
+
+def _verbatim(case: Case) -> bool:
+    return canonical_words(case.reply) == canonical_words(case.gold.answer or "") != []
 
 
 @lru_cache(maxsize=4)
