@@ -9,8 +9,11 @@ from rich.console import Console
 from flows.commands.analyse import analyse
 from flows.commands.arms import list_arms
 from flows.commands.bench import bench
+from flows.commands.calibrate import calibrate
+from flows.commands.diagnose import diagnose
 from flows.commands.doctor import doctor
 from flows.commands.fetch import fetch
+from flows.commands.rejudge import rejudge
 from flows.commands.run import report, run
 from flows.commands.status import status
 from flows.commands.trace import trace
@@ -19,6 +22,9 @@ from storage.errors import InputError
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
     "report": report,
+    "rejudge": rejudge,
+    "calibrate": calibrate,
+    "diagnose": diagnose,
     "status": status,
     "analyse": analyse,
     "trace": trace,

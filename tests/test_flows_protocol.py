@@ -18,7 +18,7 @@ BROKEN = [
     ("arms = []", "arms"),
     ("arms = ['hybird@k10']", "did you mean hybrid"),
     ("arms = ['hybrid']\nbudgets = []", "a budget expected"),
-    ("answerer = 'gpt'", "answerer: one of extractive expected"),
+    ("answerer = 'gpt'", "answerer: one of extractive, prompted expected"),
     ("judges = ['nobody']", "judge: one of"),
     ("seed = -1", "greater than or equal to 0"),
     ("[data]\nbenchmark = 'locom'", "one of locomo expected"),
