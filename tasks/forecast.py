@@ -138,7 +138,8 @@ def _rates(plan: Plan, model: str, new: Sequence[Request]) -> tuple[float, float
     seen = ledger(plan.lake).rows().filter(pl.col("model") == model, pl.col("purpose").is_in(purposes))
     seen = seen.drop_nulls(["prompt_tokens", "completion_tokens"])
     if len(seen):
-        return seen["prompt_tokens"].sum() / max(1, seen["characters"].sum()), float(seen["completion_tokens"].mean())
+        sums = seen.select(pl.col("prompt_tokens", "completion_tokens", "characters").sum()).row(0, named=True)
+        return sums["prompt_tokens"] / max(1, sums["characters"]), sums["completion_tokens"] / len(seen)
     characters = sum(request.characters for request in new)
     prompt, completion = (sum(request.tokens[side] for request in new) for side in (0, 1))
     return prompt / max(1, characters), completion / max(1, len(new))
