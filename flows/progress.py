@@ -41,6 +41,8 @@ UNITS: Mapping[str, str] = {
     "compose": "selections",
     "answer": "answers",
     "judge": "verdicts and scores",
+    "sufficiency": "states",
+    "calibrate": "verdicts",
     "report": "files",
 }
 
