@@ -29,7 +29,7 @@ def _reply(body: dict[str, Any]) -> str:
         return "CORRECT" if "Kiwi" in text else "WRONG"
     if "disagreed" in text:
         return "verdict: insufficient"
-    return "yes" if "yes" in text else "insufficient"
+    return "yes" if "unsure" in text else "insufficient"
 
 
 def _protocol(data: Path, url: str, **changes: Any) -> Protocol:
