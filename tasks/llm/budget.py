@@ -15,7 +15,7 @@ class BudgetStop(RuntimeError):
     def __init__(self, limit: str, calls: int, cost: float) -> None:
         self.calls, self.cost = calls, cost
         super().__init__(
-            f"budget: {limit} reached after {calls:,} calls and {cost:.4f} US dollars; "
+            f"budget: {limit} reached after {calls:,} calls and {cost:.4g} US dollars; "
             f"every reply is kept, run again to go on"
         )
 
