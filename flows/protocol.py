@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -13,6 +13,7 @@ from tasks.answerers import ANSWERERS
 from tasks.arms import arms
 from tasks.encoders import ENCODERS
 from tasks.judges import JUDGES
+from tasks.llm.model import KEY_VARIABLE, Model
 from tasks.plan import Plan, StorePlan
 from tasks.pool import FUSIONS
 from tasks.sources import SOURCES
@@ -68,6 +69,47 @@ class Store(_Part):
         return self
 
 
+class ModelSpec(_Part):
+    """A model at an OpenAI-compatible endpoint. Its key is named, never said."""
+
+    model: str = Field(min_length=1, description="name sent to the endpoint")
+    base_url: str = Field("", pattern=r"^(https?://\S+)?$", description="empty: OPENAI_BASE_URL or the public API")
+    temperature: float | None = Field(None, ge=0, description="left out of the request where not given, as are all")
+    top_p: float | None = Field(None, gt=0, le=1)
+    max_tokens: int | None = Field(None, ge=1)
+    seed: int | None = None
+    extra: dict[str, Any] = Field({}, description="merged into the request")
+    key_variable: str = Field(
+        KEY_VARIABLE,
+        pattern=r"^([A-Za-z_]\w*|prefect:[\w-]+)$",
+        description="where the key is: prefect:NAME is a block",
+    )
+    concurrency: int = Field(8, ge=1, le=1000, description="calls at a time to the endpoint")
+    requests_per_minute: int | None = Field(None, ge=1)
+    tokens_per_minute: int | None = Field(None, ge=1)
+    timeout_s: float = Field(120.0, gt=0, description="seconds until a whole reply must be there")
+    batch: bool = Field(False, description="through the Batch API: half the price, within a day")
+    prompt_price: float | None = Field(None, ge=0, description="US dollars a million tokens")
+    completion_price: float | None = Field(None, ge=0, description="US dollars a million tokens")
+
+    @field_validator("extra")
+    @classmethod
+    def _new(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        taken = sorted(_OWN_PARAMETERS & set(extra))
+        if taken:
+            raise ValueError(f"parameters of its own expected, {taken[0]!r} found; it is set elsewhere")
+        return extra
+
+    @model_validator(mode="after")
+    def _prices_together(self) -> "ModelSpec":
+        if (self.prompt_price is None) != (self.completion_price is None):
+            raise ValueError("prompt_price and completion_price expected together, one found")
+        return self
+
+
+_OWN_PARAMETERS = {"model", "messages", "temperature", "top_p", "max_tokens", "seed", "n", "stream"}
+
+
 class Statistics(_Part):
     """How uncertainty is estimated."""
 
@@ -86,6 +128,7 @@ class Protocol(_Part):
     budgets: tuple[str, ...] = Field((), description="budgets of the arms that name none: k10, t2000, all")
     answerer: str = "extractive"
     judges: tuple[str, ...] = ("stem_f1", "lexical_match")
+    models: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], ModelSpec] = Field({}, description="models by name")
     statistics: Statistics = Statistics()
 
     @model_validator(mode="after")
@@ -94,17 +137,26 @@ class Protocol(_Part):
         if len(set(names)) < len(names):
             raise ValueError(f"stores: different names expected, {', '.join(names)} found")
         arms(self.arms, self.budgets, names)
-        specs.make(ANSWERERS, self.answerer, "answerer")
-        for judge in self.judges:
-            specs.make(JUDGES, judge, "judge")
+        parts = [specs.make(ANSWERERS, self.answerer, "answerer")]
+        parts += [specs.make(JUDGES, judge, "judge") for judge in self.judges]
+        for part in parts:
+            name = getattr(part, "model", None)
+            if name is not None and name not in self.models:
+                raise ValueError(f"models: a table [models.{name}] expected, as {part.name} names it; none found")
         return self
 
     @property
     def digest(self) -> str:
-        """The address of everything the file says but where the data lies."""
+        """The address of everything the file says but where the data lies and how models are reached."""
         said = self.model_dump(mode="json")
         said["data"].pop("path")
+        said["models"] = {model.name: model.identity() for model in self.named_models}
         return digest(said)
+
+    @property
+    def named_models(self) -> tuple[Model, ...]:
+        """The models under their names."""
+        return tuple(Model(name=name, **dict(said)) for name, said in self.models.items())
 
     def plan(self, lake: str, dataset: str, gold: str) -> Plan:
         """The addresses that a run of this protocol over an ingested dataset reads and writes."""
@@ -133,6 +185,7 @@ class Protocol(_Part):
             kinds=self.data.kinds,
             conversations=self.data.conversations,
             limit=self.data.limit,
+            models=self.named_models,
         )
 
 

@@ -190,6 +190,33 @@ SCORES = TableSpec(
     pa.schema([_field("question_id", _TEXT), _field("evidence_hash", _TEXT), *_SHARE]),
     ("question_id", "evidence_hash"),
 )
+_TOKEN = pa.struct([("token", _TEXT), ("logprob", pa.float64())])
+CALLS = TableSpec(
+    "calls",
+    pa.schema(
+        [
+            _field("request", _TEXT, "digest of model, messages, sampling, prompt and repeat"),
+            _field("model", _TEXT),
+            _field("endpoint", _TEXT),
+            _field("prompt", _TEXT, "digest of the prompt file"),
+            _field("repeat", pa.int32()),
+            _field("purpose", _TEXT),
+            _field("text", _TEXT, null=True),
+            _field("status", _TEXT),
+            _field("finish_reason", _TEXT, "null: no reply was had", null=True),
+            _field("characters", pa.int64(), "characters sent"),
+            _field("prompt_tokens", pa.int64(), "tokens", null=True),
+            _field("completion_tokens", pa.int64(), "tokens", null=True),
+            _field("cost", pa.float64(), "US dollars; null: unknown price", null=True),
+            _field("latency_s", pa.float64(), "seconds", null=True),
+            _field("attempts", pa.int32()),
+            _field("error", _TEXT, null=True),
+            _field("top_logprobs", pa.list_(_TOKEN), "of the first token", null=True),
+            _field("answered_at", _TIME, "UTC"),
+        ]
+    ),
+    ("request", "status"),
+)
 RUNS = TableSpec(
     "runs",
     pa.schema(

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from storage.digests import digest
+from storage.errors import InputError
 from storage.lake import Lake
 from storage.records import Gold, Question, Record
 from storage.rows import from_frame
@@ -16,6 +17,7 @@ from tasks.answerers import ANSWERERS
 from tasks.arms import Arm, arms
 from tasks.encoders import ENCODERS
 from tasks.judges import JUDGES
+from tasks.llm.model import Model
 from tasks.pool import FUSIONS
 from tasks.provenance import code
 from tasks.writers import WRITERS
@@ -96,6 +98,14 @@ class Plan:
     kinds: tuple[str, ...] = ()
     conversations: tuple[str, ...] = ()
     limit: int | None = None
+    models: tuple[Model, ...] = ()
+
+    def model(self, name: str) -> Model:
+        """The protocol's model of that name. Raises `InputError` where there is none."""
+        named = {model.name: model for model in self.models}
+        if name not in named:
+            raise InputError(f"model: one of {', '.join(named) or 'the [models] table'} expected, {name!r} found")
+        return named[name]
 
     @cached_property
     def arms(self) -> list[Arm]:
@@ -115,11 +125,13 @@ class Plan:
         """The address of one judge's verdicts."""
         return digest({"gold": self.gold, "judge": self._part(JUDGES, judge)})
 
-    @staticmethod
-    def _part(table: dict[str, type[Any]], text: str) -> list[Any]:
-        """Name, parameters and whatever else the part says changes its replies."""
+    def _part(self, table: dict[str, type[Any]], text: str) -> list[Any]:
+        """Name, parameters and whatever else the part says changes its replies; of a model what changes them."""
         part = specs.make(table, text, "part")
-        return [part.name, specs.parameters(part), part.spec()]
+        said = specs.parameters(part)
+        if "model" in said:
+            said["model"] = self.model(said["model"]).identity()
+        return [part.name, said, part.spec()]
 
     def scores(self, store: StorePlan) -> str:
         """The address of the evidence metrics of one store's states."""

@@ -1,13 +1,13 @@
-"""The only room for the openai package: clients of OpenAI-compatible endpoints."""
+"""Texts to vectors, from an OpenAI-compatible endpoint."""
 
 import json
 import os
 from collections.abc import Sequence
 
 from storage.errors import InputError
+from tasks.llm.model import KEY_VARIABLE
 from tasks.outcomes import EndpointError
 
-KEY_VARIABLE = "OPENAI_API_KEY"
 _RETRIES = 6
 
 
