@@ -174,7 +174,7 @@ class Search:
 
 
 def decision(said: str, found: Found, *, last: bool) -> Decision:
-    """What a reply tells to do: `{"calls": [...]}` or `{"records": [numbers]}`; in the last round calls are passed by."""
+    """What a reply tells to do: `{"calls": [...]}` or `{"records": [numbers]}`; in the last round no calls."""
     told = json_object(said, "calls", "records")
     if told is None:
         return Decision(why="neither tool calls nor records in the reply")

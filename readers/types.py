@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 View = Literal["text", "entity", "session", "time"]
-StopReason = Literal["budget", "pool_exhausted", "adaptive", "empty_pool", "over_budget", "model_failed"]
+StopReason = Literal["budget", "pool_exhausted", "adaptive", "empty_pool", "over_budget"]
 
 
 class OverBudget(RuntimeError):

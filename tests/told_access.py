@@ -28,7 +28,7 @@ def orderly(prompt: str, variables: Mapping[str, str]) -> str:
 
 
 class ToldAccess(QuestionAccess):
-    """`asked` holds (prompt, variables) of every ask; `score` rates a text for both kinds of reranker."""
+    """`told` holds (prompt, variables) of every ask; `score` rates a text for both kinds of reranker."""
 
     def __init__(
         self,
@@ -39,14 +39,14 @@ class ToldAccess(QuestionAccess):
     ) -> None:
         super().__init__(library, budget)
         self.say, self.score = say, score
-        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.told: list[tuple[str, dict[str, str]]] = []
 
     def ask(self, prompt: str, **variables: str) -> str:
-        self.asked.append((prompt, variables))
+        self.told.append((prompt, variables))
         return self.say(prompt, variables)
 
     def first_tokens(self, prompt: str, each: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
-        self.asked += [(prompt, dict(variables)) for variables in each]
+        self.told += [(prompt, dict(variables)) for variables in each]
         shares = [self.score(variables["record"]) for variables in each]
         return [{"yes": float(np.log(share)), "no": float(np.log1p(-share))} for share in shares]
 
