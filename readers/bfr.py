@@ -34,7 +34,7 @@ Needs = tuple[Requirement, ...]
 class BfrText:
     """The next `page` records that a first set lacks, page after page, until the budget ends: BFR-Text.
 
-    `init`: the reader of the first set, one that takes no parameters and does not complete. `init_records`: its
+    `init`: the reader of the first set, one that takes no parameters and spends no calls. `init_records`: its
     records; the paper grounds FCA-MS to ten turns. `page`: records kept a round; `depth`: records a read returns, at
     least `page`. `view`: `text` reads the store's text view with the question; `ranking` pages through the
     order of `init` itself, so that the evidence is the top of that order, whatever the page.
@@ -370,7 +370,8 @@ def _check(reader: Any, **counts: int) -> None:
     known = [
         name
         for name, each in READERS.items()
-        if not getattr(each, "completes", False) and (asks_model(reader) or not asks_model(each))
+        if not (getattr(each, "completes", False) or getattr(each, "searches", False))
+        and (asks_model(reader) or not asks_model(each))
     ]
     if reader.init not in known:
         raise ValueError(f"init: one of {', '.join(known)} expected, {reader.init!r} found")

@@ -27,6 +27,7 @@ class MeraFlat:
     rounds: int = 4
     depth: int = 10
 
+    searches: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("mera_plan", "mera_verify")
     title: ClassVar[str] = "MERA's same-store control: a model plans searches and verifies what they bring"
     source: ClassVar[str] = "MERA (arXiv 2609.37443), over the flat store"

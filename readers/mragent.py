@@ -62,6 +62,7 @@ class MragentFlat:
     depth: int = 5
     evidence: str = "retrieved"
 
+    searches: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("mragent",)
     title: ClassVar[str] = "MRAgent's same-store control: a model searches flat turns with tools"
     source: ClassVar[str] = _SOURCE
@@ -98,6 +99,7 @@ class MragentScripted:
     tools: int = 50
     depth: int = 5
 
+    searches: ClassVar[bool] = True
     title: ClassVar[str] = "MRAgent's tools under a fixed script, without a model"
     source: ClassVar[str] = f"this project, after {_SOURCE}"
 
@@ -141,8 +143,8 @@ class Search:
                 self._rescue(last.why)
             for action in last.calls[: int(min(self.most - self.calls, len(last.calls)))]:
                 self._call(action)
-            if not last.calls or left == 0:
-                stop = "adaptive" if not last.calls and not last.why else "budget"
+            if not last.calls:
+                stop = "adaptive" if left > 0 and not last.why else "budget"
                 break
         ids = list(last.cited) if cited else list(self.held)
         if cited and not ids:

@@ -15,12 +15,17 @@ from readers.bfr import BfrAdaptive, BfrMv, BfrState, BfrText, chosen, likely_se
 from readers.completion import Policy, State, by_name, by_session, by_words, complete
 from readers.requirements import rules
 from readers.router import Router, forms
-from readers.types import Budget, Evidence, Note, OverBudget, Query
+from readers.types import Budget, Evidence, Note, OverBudget, Query, asks_model
 from tasks.access import QuestionAccess
 from tests.test_readers_contract import make_library, make_pool, make_query, questions
 from tests.told_access import ToldAccess
 
-COMPLETING = sorted(name for name, reader in READERS.items() if getattr(reader, "completes", False))
+WITH_MODEL = sorted(name for name, reader in READERS.items() if asks_model(reader))
+COMPLETING = sorted(
+    name for name, reader in READERS.items() if getattr(reader, "completes", False) and name not in WITH_MODEL
+)
+COMPLETING_BY_MODEL = [name for name in WITH_MODEL if getattr(READERS[name], "completes", False)]
+SEARCHING = [name for name, reader in READERS.items() if getattr(reader, "searches", False)]
 RANKINGS = ["hybrid", "dense", "bm25", "random", "mmr", "mem_pursuit"]
 thorough = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
 completion_budgets = st.builds(
@@ -279,10 +284,10 @@ def test_the_likely_session_is_of_a_record_that_names_the_question_s_person():
     assert likely_session(State("Did Ada go?", (), 0)) is None
 
 
-@pytest.mark.parametrize("init", sorted(set(READERS) - set(COMPLETING)))
-@pytest.mark.parametrize("name", COMPLETING)
-def test_any_other_reader_may_give_the_first_set(name, init):
-    if hasattr(READERS[init], "model") and not hasattr(READERS[name], "model"):
+@pytest.mark.parametrize("init", sorted(set(READERS) - set(COMPLETING) - set(COMPLETING_BY_MODEL)))
+@pytest.mark.parametrize("name", [*COMPLETING, *COMPLETING_BY_MODEL])
+def test_any_reader_that_spends_no_calls_may_give_the_first_set_one_with_a_model_to_one_with_a_model(name, init):
+    if init in SEARCHING or (init in WITH_MODEL and name not in WITH_MODEL):
         with pytest.raises(ValueError, match="init: one of"):
             READERS[name](init=init)
         return
