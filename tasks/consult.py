@@ -1,7 +1,8 @@
 """One conversation's pools and every reader that asks a model to selections and evidence states."""
 
 import logging
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from time import perf_counter
 from typing import Any
 
@@ -33,24 +34,27 @@ def consult(plan: Plan, store: StorePlan, conversation_id: str) -> int:
 
 
 def _arm(plan: Plan, store: StorePlan, conversation: Conversation, arm: Arm, questions: set[str]) -> int:
-    model = plan.model(arm.model or "")
+    model, stopped = plan.model(arm.model or ""), Event()
+
+    def cell(query: Query, pool: Pool) -> dict[str, Any] | None:
+        if stopped.is_set():
+            return None
+        try:
+            return _cell(plan, conversation, arm, query, pool)
+        except BaseException:
+            stopped.set()
+            raise
+
     with ThreadPoolExecutor(min(model.concurrency, len(questions)), "suffice-reader") as threads:
-        queries = conversation.queries(questions)
-        futures = [threads.submit(_cell, plan, conversation, arm, query, pool) for query, pool in queries]
-        if any(future.exception() for future in wait(futures, return_when=FIRST_EXCEPTION).done):
-            threads.shutdown(cancel_futures=True)
-    ended = [future for future in futures if not future.cancelled()]
-    errors = [error for error in (future.exception() for future in ended) if error]
-    rows = [made for made in (future.result() for future in ended if not future.exception()) if made]
+        futures = [threads.submit(cell, *asked) for asked in conversation.queries(questions)]
+    rows = [made for made in (future.result() for future in futures if not future.exception()) if made]
     new = write(plan, store, conversation, plan.selections(store, arm), rows)
-    if errors:
-        raise errors[0]
+    for future in futures:
+        future.result()
     if new < len(futures):
         _LOG.warning(
             "%s: %d questions without a reply of model %s stay missing; run again to ask again",
-            arm,
-            len(futures) - new,
-            model.name,
+            *(arm, len(futures) - new, model.name),
         )
     return new
 
