@@ -65,7 +65,7 @@ class Ledger:
             for path in self._paths():
                 with suppress(FileNotFoundError):
                     rows += _lines(path, 0)[0]
-            folded = self._table.read()
+            folded = self._table.read(distinct=False)
             return (
                 pl.concat([folded, pl.DataFrame(rows, folded.schema)])
                 .sort("answered_at", "request", maintain_order=True)

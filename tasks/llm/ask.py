@@ -1,15 +1,17 @@
 """Requests to replies: from the ledger where they were answered, from the endpoint where not."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 
 from storage.calls import Ledger
 from storage.lake import Lake
-from tasks.llm.engine import PATIENCE, Policy, engine
+from tasks.llm.batch import ask_batch
+from tasks.llm.engine import engine
 from tasks.llm.model import Reply, Request
+from tasks.llm.patience import PATIENCE, Policy
 from tasks.llm.rows import from_row
 
 Told = Callable[[int, Reply], object]
@@ -36,12 +38,15 @@ def ask(
             if on_reply:
                 on_reply(place, reply)
 
-    book = ledger(lake)
+    root, book = str(Path(lake).resolve()), ledger(lake)
     for digest, row in book.find(places).items():
         take(digest, from_row(row))
     missing = [requests[held[0]] for held in places.values() if replies[held[0]] is None]
-    if missing:
-        _send(lake, book, missing, take, policy)
+    live = [request for request in missing if not request.model.batch]
+    if live:
+        _send(root, book, live, take, policy)
+    for batch in _by_model(request for request in missing if request.model.batch):
+        ask_batch(root, book, batch, take, policy)
     return [reply for reply in replies if reply is not None]
 
 
@@ -49,7 +54,7 @@ def _send(
     lake: str, book: Ledger, missing: Sequence[Request], take: Callable[[str, Reply], None], policy: Policy
 ) -> None:
     arrived: SimpleQueue[tuple[int, Reply | None, BaseException | None]] = SimpleQueue()
-    stop = engine().submit(str(Path(lake).resolve()), book, missing, policy, lambda *told: arrived.put(told))
+    stop = engine().submit(lake, book, missing, policy, lambda *told: arrived.put(told))
     try:
         while True:
             place, reply, failure = arrived.get()
@@ -61,6 +66,13 @@ def _send(
         raise
     if failure:
         raise failure
+
+
+def _by_model(requests: Iterable[Request]) -> list[list[Request]]:
+    groups: dict[str, list[Request]] = {}
+    for request in requests:
+        groups.setdefault(request.model.name, []).append(request)
+    return list(groups.values())
 
 
 def ledger(lake: str) -> Ledger:

@@ -34,10 +34,11 @@ class Budget:
     _held: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def reserve(self, model: str, estimate: float | None) -> None:
+    def reserve(self, model: str, estimate: float | None) -> bool:
         """Count a call that is about to be sent and hold its estimate.
 
-        Raises `BudgetStop` where it would pass a limit, `InputError` where its price is unknown and bounded.
+        False where that must wait for what calls under way will have cost. Raises `BudgetStop` where it would
+        pass a limit, `InputError` where its price is unknown and bounded.
         """
         with self._lock:
             if self.max_calls is not None and self.calls >= self.max_calls:
@@ -48,10 +49,13 @@ class Budget:
                         f"--max-cost: a price of model {model} expected, none known; give prompt_price and "
                         f"completion_price in its [models] table, or bound the run with --max-calls"
                     )
-                if self.cost + self._held + estimate > self.max_cost:
+                if self.cost + estimate > self.max_cost:
                     raise BudgetStop(f"--max-cost {self.max_cost:g}", self.calls, self.cost)
+                if self.cost + self._held + estimate > self.max_cost:
+                    return False
             self.calls += 1
             self._held += estimate or 0.0
+            return True
 
     def settle(self, estimate: float | None, cost: float | None) -> None:
         """Replace a held estimate with what the call did cost; a call without a reply costs nothing known."""

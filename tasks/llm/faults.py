@@ -1,11 +1,13 @@
 """What went wrong with a call, and whether asking again can help."""
 
 import json
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+_CODE = re.compile(r"[\w.-]{1,60}")
 _PASSING = (408, 409, 425, 429)
 _NO_CREDIT = ("insufficient_quota", "billing_hard_limit_reached")
 
@@ -48,17 +50,22 @@ def fault(error: Exception, key: str) -> Fault:
 
 
 def _status(error: Any, key: str) -> Fault:
-    status, code = error.status_code, _word(error.code) or _word(error.type)
-    reason = f"status {status}" + (f" ({code})" if code else "")
+    status, code = error.status_code, _word(error.code, key) or _word(error.type, key)
     no_credit = status == 402 or code in _NO_CREDIT
     return Fault(
-        reason,
+        reason(status, code, key),
         again=(status in _PASSING or status >= 500) and not no_credit,
         hopeless=status in (401, 402, 403, 404) or no_credit,
         slow_down=status in (429, 503) and not no_credit,
         wait_s=_wait(error.response.headers),
         said=_said(error, key),
     )
+
+
+def reason(status: object, code: object, key: str) -> str:
+    """A status with its code, as they may be kept."""
+    word = _word(code, key)
+    return f"status {status}" + (f" ({word})" if word else "")
 
 
 def _wait(headers: Any) -> float | None:
@@ -77,10 +84,10 @@ def _wait(headers: Any) -> float | None:
         return None
 
 
-def _word(value: object) -> str:
-    """A code as it may be kept: one short word, or nothing."""
+def _word(value: object, key: str) -> str:
+    """A code as it may be kept: one short word without the key, or nothing."""
     text = str(value) if isinstance(value, str | int) else ""
-    return text if len(text) <= 60 and text.replace("_", "").replace("-", "").replace(".", "").isalnum() else ""
+    return text if _CODE.fullmatch(text) and key not in text else ""
 
 
 def _said(error: Any, key: str) -> str:

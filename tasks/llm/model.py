@@ -9,6 +9,9 @@ from storage.digests import digest
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 
+UNLIMITED = 256
+"""Tokens that a reply without `max_tokens` is taken to have, where that must be guessed beforehand."""
+
 Outcome = Literal["ok", "refused", "truncated", "failed"]
 
 
@@ -102,6 +105,11 @@ class Request:
         if self.top_logprobs:
             said |= {"logprobs": True, "top_logprobs": self.top_logprobs}
         return {key: value for key, value in said.items() if value is not None} | dict(model.extra)
+
+    @property
+    def tokens(self) -> tuple[float, float]:
+        """About how many tokens the request and its reply take: four characters a token, and the whole limit."""
+        return self.characters / 4, float(self.model.max_tokens or UNLIMITED)
 
     @property
     def characters(self) -> int:

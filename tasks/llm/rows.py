@@ -6,9 +6,8 @@ from typing import Any
 from tasks.llm.model import Reply, Request
 
 
-def to_row(request: Request, reply: Reply, endpoint: str) -> dict[str, Any]:
-    """The ledger's row of a call, as of now. It holds no message and no key."""
-    alternatives = reply.top_logprobs
+def to_call(request: Request, endpoint: str) -> dict[str, Any]:
+    """What the ledger says of a request before it is answered. It holds no message and no key."""
     return {
         "request": request.digest,
         "model": request.model.model,
@@ -16,10 +15,17 @@ def to_row(request: Request, reply: Reply, endpoint: str) -> dict[str, Any]:
         "prompt": request.prompt,
         "repeat": request.repeat,
         "purpose": request.purpose,
+        "characters": request.characters,
+    }
+
+
+def to_row(call: dict[str, Any], reply: Reply) -> dict[str, Any]:
+    """The ledger's row of a call and its reply, as of now."""
+    alternatives = reply.top_logprobs
+    return call | {
         "text": reply.text,
         "status": reply.status,
         "finish_reason": reply.finish_reason,
-        "characters": request.characters,
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,
         "cost": reply.cost,
