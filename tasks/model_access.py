@@ -29,7 +29,8 @@ class ModelAccess(QuestionAccess):
 
     def __init__(self, library: Library, budget: Budget, lake: str, model: Model) -> None:
         super().__init__(library, budget)
-        self._lake, self._model = lake, model
+        # What a reader asks next depends on the reply: no ask can wait a day for its batch.
+        self._lake, self._model = lake, replace(model, batch=False)
         self._held: dict[str, Reply] = {}
         self._seconds = 0.0
         self.waited = 0.0

@@ -13,7 +13,7 @@ from werkzeug import Request, Response
 from readers.rerankers import DIALECTS as KNOWN
 from storage.errors import InputError
 from tasks.llm import EndpointError, Model, ledger
-from tasks.llm.engine import Policy
+from tasks.llm.patience import Policy
 from tasks.llm.rerank import DIALECTS, rerank
 
 QUICK = Policy(attempts=3, first_wait_s=0.0)
@@ -111,7 +111,7 @@ def test_an_endpoint_that_never_scores_all_is_an_error_of_its_own_and_nothing_is
     endpoint: Endpoint, tmp_path: Path
 ) -> None:
     endpoint.spoil = [lambda items: items[1:]] * 3
-    with pytest.raises(EndpointError, match="a score for every index once expected, a malformed reply found"):
+    with pytest.raises(EndpointError, match="no usable reply, a malformed reply"):
         endpoint.ask(tmp_path)
     assert len(endpoint.bodies) == 3
     assert endpoint.ask(tmp_path)[0] == [score(text) for text in TEXTS]

@@ -208,7 +208,9 @@ def test_a_spent_budget_keeps_what_was_read_and_the_next_run_goes_on(folder: Pat
 
 def test_a_refused_key_stops_the_arm_in_one_line(folder: Path, endpoint: Endpoint) -> None:
     endpoint.rule = lambda body: Response("{}", 401, content_type="application/json")
-    plan = _plan(folder, endpoint.url, ["rankgpt(model=small)"], **{"models.small.concurrency": 1, "models.small.model": "x"})
+    plan = _plan(
+        folder, endpoint.url, ["rankgpt(model=small)"], **{"models.small.concurrency": 1, "models.small.model": "x"}
+    )
     with pytest.raises(InputError, match="calls are refused with status 401"):
         _consult(plan)
     assert len(endpoint.bodies) == 1, "what has not begun is not sent"

@@ -5,20 +5,20 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import count
 from threading import BoundedSemaphore
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 from storage.digests import digest
-from storage.errors import InputError
 from tasks.llm.ask import ledger
 from tasks.llm.budget import in_force
-from tasks.llm.engine import PATIENCE, Policy
-from tasks.llm.faults import Fault, Malformed, fault
+from tasks.llm.endpoint import closed
+from tasks.llm.faults import Malformed
 from tasks.llm.keys import address, key, shown
 from tasks.llm.model import Message, Model, Reply, Request
-from tasks.llm.rows import from_row, to_row
-from tasks.outcomes import EndpointError
+from tasks.llm.patience import PATIENCE, GaveUp, Policy, patiently
+from tasks.llm.rows import from_row, to_call, to_row
 
 
 @dataclass(frozen=True)
@@ -96,29 +96,22 @@ def _known(lake: str, request: Request) -> Reply | None:
 
 def _asked(lake: str, model: Model, request: Request, dialect: Dialect, size: int, policy: Policy) -> Reply:
     url, secret, budget = address(model.base_url), key(model), in_force(lake)
-    attempt = 0
+    attempts = count(1)
+
+    def call() -> Reply:
+        attempt = next(attempts)
+        budget.reserve(model.name, None)
+        start, body = monotonic(), json.loads(request.messages[0].content)
+        said = _client(url, secret).post(dialect.path, cast_to=object, body=body, options={"timeout": model.timeout_s})
+        return replace(_reply(said, dialect, size), latency_s=monotonic() - start, attempts=attempt)
+
     with _places(url, model.concurrency):
-        while True:
-            attempt += 1
-            budget.reserve(model.name, None)
-            start = monotonic()
-            try:
-                reply = _reply(_sent(model, url, secret, dialect, request), dialect, size)
-            except Exception as error:
-                found = fault(error, secret)
-                wait = policy.wait_s(attempt) if found.wait_s is None else found.wait_s
-                if not found.again or attempt == policy.attempts or wait > policy.longest_pause_s:
-                    raise _closed(url, model, dialect, found) from None
-                sleep(wait)
-            else:
-                reply = replace(reply, latency_s=monotonic() - start, attempts=attempt)
-                ledger(lake).append([to_row(request, reply, shown(url))])
-                return reply
-
-
-def _sent(model: Model, url: str, secret: str, dialect: Dialect, request: Request) -> Any:
-    body = json.loads(request.messages[0].content)
-    return _client(url, secret).post(dialect.path, cast_to=object, body=body, options={"timeout": model.timeout_s})
+        try:
+            reply = patiently(call, secret, policy)
+        except GaveUp as error:
+            raise closed(f"{url}{dialect.path}", model, error.fault) from None
+    ledger(lake).append([to_row(to_call(request, shown(url)), reply)])
+    return reply
 
 
 def _reply(said: Any, dialect: Dialect, size: int) -> Reply:
@@ -147,16 +140,6 @@ def _index(value: object) -> bool:
 
 def _finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _closed(url: str, model: Model, dialect: Dialect, found: Fault) -> Exception:
-    where = f"model {model.name} ({model.model} at {shown(url)}{dialect.path})"
-    told = f"{found.reason}: {found.said}" if found.said else found.reason
-    if found.again:
-        remedy = "is it up, and is this its dialect? run again to go on"
-        return EndpointError(f"{where}: a score for every index once expected, {told} found; {remedy}")
-    remedy = f"check base_url, model, dialect and the key in {model.key_variable}"
-    return InputError(f"{where}: calls are refused with {told}; {remedy}")
 
 
 @cache
