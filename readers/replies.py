@@ -40,15 +40,17 @@ def json_list(text: str, key: str) -> list[Any] | None:
 def numbers(text: str, most: int) -> list[int] | None:
     """The record numbers, 1 to `most`, that a reply in prose names, once each, in its order; None where it names none.
 
-    They are those after the last line that begins with a word such as `Selected:` or `Ranking:`, in square brackets if
-    any are, else the bracketed ones of the last paragraph with some, else the bare ones of the last line.
-    [] where `none` stands after such a word.
+    They are those on the last line that begins with a word such as `Selected:` or `Ranking:`, or after it where it
+    holds none, in square brackets if any are; else the bracketed ones of the last paragraph with some, else the bare
+    ones of the last line. [] where `none` stands after such a word.
     """
     marks = list(_ANSWER.finditer(text))
     if marks:
         said = text[marks[-1].end() :]
-        found = known(_bracketed(said) or [int(number) for number in _few_digits(said)], most)
-        return found or ([] if _NONE.match(said) else None)
+        for part in (said.partition("\n")[0], said):
+            if found := known(_bracketed(part) or [int(number) for number in _few_digits(part)], most):
+                return found
+        return [] if _NONE.match(said) else None
     paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip()]
     for part in reversed(paragraphs):
         if found := known(_bracketed(part), most):

@@ -102,6 +102,6 @@ def _requests(model: Model, prompt: str, each: Sequence[Mapping[str, str]], alte
 
 
 def _total(counts: Sequence[int | None]) -> int | None:
-    """The sum; None where nothing was counted at all, or not everywhere."""
+    """The sum; None where one was not counted."""
     known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else 0 if not counts else None
+    return sum(known) if len(known) == len(counts) else None

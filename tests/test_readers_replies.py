@@ -21,6 +21,7 @@ Final selection: [7], then [3] and [7] again.
         (PROSE, [7, 3]),
         ("Selected: [3] [7]", [3, 7]),
         ("**Selected:** [3, 7]", [3, 7]),
+        ("Selected: [3] [7]\n\nI left out [1] and [2].", [3, 7]),
         ("Selected:\n- [3]\n- [7]", [3, 7]),
         ("Ranking: [2] > [1] > [10]", [2, 1, 10]),
         ("2 > 1 > 10", [2, 1, 10]),
