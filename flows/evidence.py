@@ -1,5 +1,7 @@
 """Records, index, pools and every arm's evidence."""
 
+from typing import Any
+
 from prefect import flow
 
 from flows.ingest import ingest_stage
@@ -10,6 +12,7 @@ from storage.lake import Lake
 from storage.schemas import INDEXES, RECORDS
 from tasks.candidates import missing_pools, pool_task
 from tasks.compose import compose_task, missing_cells
+from tasks.consult import consult_task
 from tasks.index import chunks_to_embed, embed_task, index_task
 from tasks.oracle import oracle_task
 from tasks.plan import Plan
@@ -49,16 +52,24 @@ def pool_stage(plan: Plan, log: Log) -> None:
 
 
 def compose_stage(plan: Plan, log: Log) -> None:
-    """Let every arm compose its evidence; the oracle is assembled apart, where gold may be seen."""
-    shards = []
+    """Let every arm compose its evidence; the oracle is assembled apart, where gold may be seen.
+
+    Arms that ask a model come after the others have been timed.
+    """
+    shards: list[tuple[Any, tuple[Any, ...]]] = []
+    asking: list[tuple[Any, tuple[Any, ...]]] = []
     for store in plan.stores:
         if missing_pools(plan, store):
             raise InputError(f"stage compose: pools of store {store.name} expected, some missing; run stage pool first")
-        for task, uses_gold in ((compose_task, False), (oracle_task, True)):
-            arms = [arm for arm in plan.arms_of(store) if arm.uses_gold == uses_gold]
+        for task, into, belongs in (
+            (compose_task, shards, lambda arm: not arm.uses_gold and arm.model is None),
+            (oracle_task, shards, lambda arm: arm.uses_gold),
+            (consult_task, asking, lambda arm: arm.model is not None),
+        ):
+            arms = [arm for arm in plan.arms_of(store) if belongs(arm)]
             missing = set(missing_cells(plan, store, arms)["question_id"])
-            shards += [(task, (plan, store, conversation)) for conversation in conversations_of(plan, missing)]
-    log.run("compose", shards)
+            into += [(task, (plan, store, conversation)) for conversation in conversations_of(plan, missing)]
+    log.run("compose", shards, asking)
 
 
 def conversations_of(plan: Plan, question_ids: set[str]) -> list[str]:

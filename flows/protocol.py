@@ -152,7 +152,7 @@ class Protocol(_Part):
         names = [store.name for store in self.stores]
         if len(set(names)) < len(names):
             raise ValueError(f"stores: different names expected, {', '.join(names)} found")
-        arms(self.arms, self.budgets, names)
+        arms(self.arms, self.budgets, names, tuple(self.models))
         parts = [specs.make(ANSWERERS, self.answerer, "answerer")]
         parts += [specs.make(JUDGES, judge, "judge") for judge in self.judges]
         panel = (*self.sufficiency.judges, *filter(None, [self.sufficiency.adjudicator]))

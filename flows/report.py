@@ -64,7 +64,7 @@ def addresses(plan: Plan) -> load.Addresses:
         answers=plan.answers,
         verdicts={judge: plan.verdicts(judge) for judge in plan.judges},
         stores=[
-            load.StoreAddresses(store.name, store.store, store.selections(plan.seed), plan.scores(store))
+            load.StoreAddresses(store.name, store.store, list(plan.selection_tables(store)), plan.scores(store))
             for store in plan.stores
         ],
         question_ids=[question.id for question in plan.questions()],
@@ -80,7 +80,7 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
         tables += [
             lake.table(RECORDS, store.store),
             lake.table(STATES, store.store),
-            lake.table(SELECTIONS, store.selections),
+            *(lake.table(SELECTIONS, address) for address in store.selections),
             lake.table(SCORES, store.scores),
         ]
     parts = [[str(part.relative_to(lake.root)) for part in table.parts()] for table in tables]
@@ -161,7 +161,7 @@ def _identity(protocol: Protocol, plan: Plan) -> dict[str, str]:
             f"store {store.name}": store.store,
             f"index of {store.name}": store.index,
             f"pool of {store.name}": store.pool,
-            f"selections over {store.name}": store.selections(plan.seed),
+            f"selections over {store.name}": ", ".join(plan.selection_tables(store)),
             f"writer of {store.name}": store.writer,
             f"encoder of {store.name}": store.encoder,
             f"candidates of {store.name}": f"{store.size}, {store.fusion}",

@@ -6,9 +6,8 @@ import polars as pl
 
 from flows.protocol import Protocol
 from storage.errors import InputError
-from storage.lake import Lake
 from storage.records import Question
-from storage.schemas import SELECTIONS
+from tasks.compose import selected
 from tasks.ingest import ingest
 from tasks.plan import Plan, StorePlan
 from tasks.sources import locate
@@ -42,10 +41,9 @@ def trace(protocol: Protocol, lake: str, question_id: str) -> dict[str, Any]:
 
 
 def _arms(plan: Plan, store: StorePlan, question: Question, gold: set[str]) -> list[dict[str, Any]]:
-    table = Lake(plan.lake).table(SELECTIONS, store.selections(plan.seed))
     names = [str(arm) for arm in plan.arms_of(store)]
-    chosen = (pl.col("question_id") == question.id) & pl.col("arm").is_in(names)
-    found = {row["arm"]: row for row in table.read(where=chosen).iter_rows(named=True)}
+    rows = selected(plan, store, where=pl.col("question_id") == question.id)
+    found = {row["arm"]: row for row in rows.iter_rows(named=True)}
     records = plan.records(store, question.conversation_id)
     sources = {record.id: set(record.source_turn_ids) for record in records}
     return [

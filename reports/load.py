@@ -15,11 +15,11 @@ BASELINE = "hybrid"
 
 @dataclass(frozen=True)
 class StoreAddresses:
-    """Where one store's tables lie."""
+    """Where one store's tables lie; the selections of arms that ask a model have tables of their own."""
 
     name: str
     store: str
-    selections: str
+    selections: Sequence[str]
     scores: str
 
 
@@ -88,7 +88,7 @@ def _selected(lake: Lake, store: StoreAddresses, arms: Sequence[Arm], addresses:
     wanted = [arm.label for arm in arms if arm.store == store.name]
     columns = ["arm", "question_id", "evidence_hash", "record_ids", "calls", "latency_ms", "stop_reason"]
     chosen = pl.col("arm").is_in(wanted) & pl.col("question_id").is_in(list(addresses.question_ids))
-    selections = lake.table(SELECTIONS, store.selections).read(columns, where=chosen)
+    selections = pl.concat([lake.table(SELECTIONS, each).read(columns, where=chosen) for each in store.selections])
     key = ["question_id", "evidence_hash"]
     states = lake.table(STATES, store.store).read([*key, "tokens"])
     scores = lake.table(SCORES, store.scores).read()

@@ -150,6 +150,10 @@ SELECTIONS = TableSpec(
             _field("stop_reason", _TEXT),
             _field("latency_ms", pa.float64(), "milliseconds"),
             _field("trace", pa.list_(_STEP)),
+            _field("asks", pa.int32(), "requests to a model; null: the reader asks none", null=True),
+            _field("prompt_tokens", pa.int64(), "tokens of those requests", null=True),
+            _field("completion_tokens", pa.int64(), "tokens of their replies", null=True),
+            _field("fallbacks", pa.int32(), "replies that could not be used; null as in asks", null=True),
         ]
     ),
     ("arm", "question_id"),

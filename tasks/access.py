@@ -3,13 +3,13 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from readers.types import Budget, Note, OverBudget
+from readers.types import Asked, Budget, Note, OverBudget
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 _TOKEN = re.compile(r"[a-z0-9]{2,}")
@@ -76,6 +76,23 @@ class QuestionAccess:
         self._library = library
         self._limit = budget.calls
         self.calls = 0
+
+    @property
+    def asked(self) -> Asked | None:
+        """What a model was asked; None where there is no model to ask."""
+        return None
+
+    def ask(self, prompt: str, **variables: str) -> str:
+        """Raises `ValueError`: there is no model to ask. See `tasks.model_access`."""
+        raise ValueError(f"prompt {prompt}: a reader with a model expected")
+
+    def first_tokens(self, prompt: str, each: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
+        """Raises `ValueError` as `ask` does."""
+        raise ValueError(f"prompt {prompt}: a reader with a model expected")
+
+    def rerank(self, question: str, texts: Sequence[str], dialect: str) -> NDArray[np.float64]:
+        """Raises `ValueError` as `ask` does."""
+        raise ValueError("rerank: a reader with a model expected")
 
     def everything(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """All record ids in time order and their token counts."""

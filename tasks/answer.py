@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from storage.lake import Lake
-from storage.schemas import ANSWERS, SELECTIONS, STATES
+from storage.schemas import ANSWERS, STATES
 from tasks import specs
 from tasks.answerers import ANSWERERS
+from tasks.compose import selected
 from tasks.outcomes import Answer
 from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
@@ -45,10 +46,8 @@ def unanswered(plan: Plan, store: StorePlan, conversation_id: str | None = None)
 def selected_states(plan: Plan, store: StorePlan, conversation_id: str | None = None) -> pl.DataFrame:
     """The distinct (question_id, evidence_hash) that the run's arms selected from one store."""
     ids = [question.id for question in plan.questions(conversation_id)]
-    names = [str(arm) for arm in plan.arms_of(store)]
-    table = Lake(plan.lake).table(SELECTIONS, store.selections(plan.seed))
-    chosen = pl.col("question_id").is_in(ids) & pl.col("arm").is_in(names)
-    return table.read(["question_id", "evidence_hash"], where=chosen).unique(maintain_order=True)
+    states = selected(plan, store, ["question_id", "evidence_hash"], where=pl.col("question_id").is_in(ids))
+    return states.unique(maintain_order=True)
 
 
 def _save(plan: Plan, keys: Sequence[tuple[str, ...]], answers: Iterator[Answer | None]) -> int:

@@ -1,7 +1,7 @@
 """What an arm is: reader, parameters, budget and store, with a printed form that parses back."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,16 +57,30 @@ class Arm:
         return isinstance(self.reader, Oracle)
 
     @property
+    def model(self) -> str | None:
+        """The protocol's name of the model that the reader asks; None for one that asks none."""
+        name: str | None = getattr(self.reader, "model", None)
+        return name
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The prompts that the reader may ask its model."""
+        names: tuple[str, ...] = getattr(self.reader, "prompts", ())
+        return names
+
+    @property
     def limits(self) -> Budget:
         """The budget that the reader is held to."""
         return budget(self.budget)
 
 
-def arms(forms: Sequence[str], budgets: Sequence[str], stores: Sequence[str]) -> list[Arm]:
+def arms(
+    forms: Sequence[str], budgets: Sequence[str], stores: Sequence[str], models: Collection[str] = ()
+) -> list[Arm]:
     """All arms that `forms` name, in order, without repeats.
 
     A form without a budget is taken at each of `budgets`, one without a store over the first of `stores`.
-    Raises `InputError` for what cannot be parsed, an unknown reader, parameter, budget or store.
+    Raises `InputError` for what cannot be parsed, an unknown reader, parameter, budget, store or model.
     """
     found: dict[str, Arm] = {}
     for form in forms:
@@ -77,6 +91,7 @@ def arms(forms: Sequence[str], budgets: Sequence[str], stores: Sequence[str]) ->
         if store not in stores:
             raise InputError(f"arm {form!r}: one of the stores {', '.join(stores)} expected, {store!r} found")
         reader = specs.make(ARM_READERS, match["reader"], "reader")
+        _check_model(form, reader, models)
         if not match["budget"] and not budgets:
             raise InputError(f"arm {form!r}: a budget expected, none found; write {form}@k10 or set budgets")
         for text in [match["budget"]] if match["budget"] else budgets:
@@ -107,6 +122,14 @@ def budget(text: str) -> Budget:
         rounds=number.get("rounds"),
         new_records=number.get("new"),
     )
+
+
+def _check_model(form: str, reader: Any, models: Collection[str]) -> None:
+    """A reader that asks a model names one of the protocol's."""
+    name = getattr(reader, "model", None)
+    if name is not None and name not in models:
+        wanted = f"one of the models {', '.join(models)}" if models else "a [models.NAME] table in the protocol"
+        raise InputError(f"arm {form!r}: {wanted} expected, named as (model=NAME); {name or 'no name'!r} found")
 
 
 def _check_fit(form: str, reader: Any, limits: Budget) -> None:

@@ -19,9 +19,12 @@ from tasks.encoders import ENCODERS
 from tasks.judges import JUDGES
 from tasks.llm.model import Model
 from tasks.pool import FUSIONS
+from tasks.prompts import load
 from tasks.provenance import code
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.writers import WRITERS
+
+_ASKING = ("tasks.consult", "tasks.model_access", "tasks.llm.rerank")
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class StorePlan:
         )
 
     def selections(self, seed: int) -> str:
-        """The address of what readers select from the pools."""
+        """The address of what readers without a model select from the pools."""
         made = code("readers", "tasks.compose", "tasks.access", "tasks.arms", "tasks.oracle")
         return digest({"pool": self.pool, "seed": seed, "code": made})
 
@@ -115,11 +118,31 @@ class Plan:
     @cached_property
     def arms(self) -> list[Arm]:
         """Every arm of the run, in the protocol's order."""
-        return arms(self.arm_forms, self.budgets, [store.name for store in self.stores])
+        named = [model.name for model in self.models]
+        return arms(self.arm_forms, self.budgets, [store.name for store in self.stores], named)
 
     def arms_of(self, store: StorePlan) -> list[Arm]:
         """The arms that read one store."""
         return [arm for arm in self.arms if arm.store == store.name]
+
+    def selections(self, store: StorePlan, arm: Arm) -> str:
+        """The address of what one arm selects from a store's pools.
+
+        With a model it depends on what changes the model's replies and on the prompts; without one on neither.
+        """
+        held = store.selections(self.seed)
+        if arm.model is None:
+            return held
+        prompts = {name: load("readers", name).digest for name in arm.prompts}
+        asks = {"model": self.model(arm.model).identity(), "prompts": prompts, "code": code(*_ASKING)}
+        return digest({"selections": held, **asks})
+
+    def selection_tables(self, store: StorePlan) -> dict[str, list[Arm]]:
+        """Where the selections of a store's arms lie: address → its arms."""
+        tables: dict[str, list[Arm]] = {store.selections(self.seed): []}
+        for arm in self.arms_of(store):
+            tables.setdefault(self.selections(store, arm), []).append(arm)
+        return tables
 
     @property
     def answers(self) -> str:

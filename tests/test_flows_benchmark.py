@@ -26,6 +26,7 @@ from tasks.llm import Message, Model, Request, ask
 from tasks.plan import Plan
 from tests.conftest import SAMPLE, conversation, write_locomo
 from tests.fault_server import FaultServer
+from tests.told_access import ORDERLY
 
 ARMS = ["hybrid", "dense", "mem_pursuit", "oracle", "full_context@all"]
 Run = Callable[..., dict[str, Any]]
@@ -323,3 +324,25 @@ def test_the_command_prints_one_json_object_and_nothing_else(tmp_path: Path) -> 
     assert summary["reuse"]["cells"] == 9 * 3
     assert set(summary["seconds"]) == set(STAGES)
     assert done.stderr == ""
+
+
+def test_arms_that_ask_a_model_run_with_the_others_and_are_asked_once(run: Run, tmp_path: Path) -> None:
+    def said(body: dict[str, Any]) -> str:
+        text = body["messages"][-1]["content"]
+        return ORDERLY["setr" if "Selected:" in text else "subset" if '"selected"' in text else "requirements"]
+
+    with FaultServer(said) as endpoint:
+        protocol = _protocol(
+            write_locomo(tmp_path / "data.json"),
+            arms=["hybrid", "setr(model=small)", "bfr_mv_model(model=small)@C1"],
+            **{"models.small.model": "m", "models.small.base_url": endpoint.url},
+        )
+        summary = run(protocol, tmp_path / "lake")
+        asks = len(endpoint.seen)
+        again = run(protocol, tmp_path / "lake")
+        assert asks == len(endpoint.seen) == 9
+    assert summary["new"]["compose"] == 15
+    assert set(again["new"].values()) == {0}
+    main = pl.read_csv(summary["paths"]["main"], schema_overrides={"k": pl.String})
+    rows = main.filter((pl.col("metric") == "gold_hit") & (pl.col("kind") == "all"))
+    assert len(rows) == 5 and rows["value"].is_not_null().all()
