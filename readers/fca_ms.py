@@ -266,7 +266,7 @@ def tokens(text: str) -> frozenset[str]:
 
 
 def _products(rows: NDArray[Any]) -> Matrix:
-    """(n, n) products of the rows. No BLAS: on so small a product its threads wait for each other longer than it takes."""
+    """(n, n) products of the rows. Without BLAS, whose threads wait for each other longer than this takes."""
     return np.asarray(np.einsum("nd,md->nm", rows, rows))
 
 

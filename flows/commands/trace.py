@@ -1,7 +1,8 @@
 """`suffice trace`."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE
@@ -32,10 +33,29 @@ def trace(
         return
     out = console()
     out.print(f"{found['question']} ({found['kind']}): {found['text']}", highlight=False, markup=False)
-    out.print(f"gold: {found['answer']} from {', '.join(found['gold']) or 'no turn'}", highlight=False, markup=False)
-    table = Table("arm", "step", "cue", "came back", "kept", "gold that entered", box=SIMPLE)
+    out.print(f"gold: {found['answer']}", highlight=False, markup=False)
+    for turn, text in found["texts"].items():
+        out.print(f"  {turn}  {text}", highlight=False, markup=False)
+    table = Table(*_HEADS, box=SIMPLE)
     for arm in found["arms"]:
-        for step in arm["steps"]:
-            cells = (arm["arm"], step["view"], step["cue"], str(step["returned"]), str(len(step["kept"])))
-            table.add_row(*map(escape, cells), escape(", ".join(step["gold"])))
+        for row in _rows(arm, len(found["gold"])):
+            table.add_row(*map(escape, row))
+        table.add_section()
     out.print(table)
+
+
+_HEADS = ("arm", "step", "cue", "came back", "kept", "gold that entered", "gold so far", "gold left behind")
+
+
+def _rows(arm: dict[str, Any], gold: int) -> Iterator[tuple[str, ...]]:
+    """A row a step; the first names the arm and what it cost, and whether it was stopped."""
+    had = 0
+    calls = f", {arm['calls']} calls" if arm["calls"] else ""
+    stopped = ", stopped: over budget" if arm["stop"] == "over_budget" else ""
+    name = f"{arm['arm']} ({arm['records']} records{calls}{stopped})"
+    for step in arm["steps"]:
+        had += len(step["gold"])
+        so_far = f"{had}/{gold}" if gold else ""
+        entered, left = (", ".join(step[key]) for key in ("gold", "passed"))
+        yield name, step["view"], step["cue"], str(len(step["returned"])), str(len(step["kept"])), entered, so_far, left
+        name = ""
