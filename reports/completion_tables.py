@@ -80,7 +80,8 @@ def _budget_points(results: Results, series: Sequence[Sequence[Completed]]) -> T
     rows = [(series_of(own[0].arm), tuple(map(row, own))) for own in series]
     heads = heads if any(each.cells[-1].value != "–" for _, own in rows for each in own) else heads[:-3]
     blocks = [
-        Block(name, tuple(Row(each.label, "", False, each.cells[: len(heads)]) for each in own)) for name, own in rows
+        Block(name, tuple(Row(each.label, "", False, each.cells[: len(heads)]) for each in own), verbatim=True)
+        for name, own in rows
     ]
     return Table("What each budget of completion realised", tuple(heads), tuple(blocks), "Budget")
 

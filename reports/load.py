@@ -60,7 +60,7 @@ def load(lake: Lake, addresses: Addresses, arms: Sequence[Arm]) -> Frames:
     selected = pl.concat(per_store) if per_store else pl.DataFrame()
     cells = expected.join(selected.drop("trace"), on=["arm", "question_id"], how="left", maintain_order="left")
     cells = cells.join(_replaced(selected, arms), on=["arm", "question_id"], how="left", maintain_order="left")
-    cells = _answered(lake, addresses, cells)
+    cells = _answered(lake, addresses, cells) if addresses.verdicts else _unasked(cells)
     verdicts = _verdicts(lake, addresses, cells)
     return Frames(
         cells=cells.drop("record_ids"),
@@ -122,6 +122,11 @@ def _answered(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataF
     answers = lake.table(ANSWERS, addresses.answers).read(["question_id", "evidence_hash", "text", "status"])
     answers = answers.rename({"text": "answer", "status": "answer_status"})
     return cells.join(answers, on=["question_id", "evidence_hash"], how="left", maintain_order="left")
+
+
+def _unasked(cells: pl.DataFrame) -> pl.DataFrame:
+    """Without a judge nothing is answered, and what the lake knows from other runs is no part of this one."""
+    return cells.with_columns(answer=pl.lit(None, pl.String), answer_status=pl.lit(None, pl.String))
 
 
 def _verdicts(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataFrame:

@@ -30,10 +30,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of one budget."""
+    """Rows of one budget. `verbatim`: the heading is an arm's printed form and keeps its letters."""
 
     heading: str
     rows: tuple[Row, ...]
+    verbatim: bool = False
 
 
 @dataclass(frozen=True)

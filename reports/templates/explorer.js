@@ -239,7 +239,7 @@
     const gold = questions.answer[q];
     const answer = make("p", "answer", "", make("span", "soft", "Gold answer  "), gold === null ? make("span", "soft", "none") : make("span", "", gold));
     const held = make("section", "", "", make("h3", "", "What each arm handed over"));
-    if (data.offline) held.append(make("p", "note", "", make("span", "offline", "offline"), " Answers and scores come from offline programs, not from language models."));
+    if (data.offline && data.judges.length) held.append(make("p", "note", "", make("span", "offline", "offline"), " Answers and scores come from offline programs, not from language models."));
     let budget = null;
     arms.map((own, a) => a).forEach((a) => {
       if (arms[a].budget !== budget) { budget = arms[a].budget; held.append(make("p", "budget", budget)); }
