@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
@@ -35,27 +34,35 @@ def trace(
     out.print(f"{found['question']} ({found['kind']}): {found['text']}", highlight=False, markup=False)
     out.print(f"gold: {found['answer']}", highlight=False, markup=False)
     for turn, text in found["texts"].items():
-        out.print(f"  {turn}  {text}", highlight=False, markup=False)
-    table = Table(*_HEADS, box=SIMPLE)
+        out.print(f"  {_short(turn)}  {text}", highlight=False, markup=False)
     for arm in found["arms"]:
-        for row in _rows(arm, len(found["gold"])):
+        out.print(f"\n{_told(arm)}", highlight=False, markup=False, style="bold")
+        table = Table(*_HEADS, box=None, pad_edge=False, header_style="dim")
+        for row in _rows(arm, found["text"], len(found["gold"])):
             table.add_row(*map(escape, row))
-        table.add_section()
-    out.print(table)
+        out.print(table)
 
 
-_HEADS = ("arm", "step", "cue", "came back", "kept", "gold that entered", "gold so far", "gold left behind")
+_HEADS = ("step", "cue", "came back", "kept", "gold so far", "gold that entered", "gold left behind")
 
 
-def _rows(arm: dict[str, Any], gold: int) -> Iterator[tuple[str, ...]]:
-    """A row a step; the first names the arm and what it cost, and whether it was stopped."""
-    had = 0
+def _told(arm: dict[str, Any]) -> str:
     calls = f", {arm['calls']} calls" if arm["calls"] else ""
-    stopped = ", stopped: over budget" if arm["stop"] == "over_budget" else ""
-    name = f"{arm['arm']} ({arm['records']} records{calls}{stopped})"
+    stopped = "; stopped: it asked for more than its budget" if arm["stop"] == "over_budget" else ""
+    return f"{arm['arm']}: {arm['records']} records{calls}{stopped}"
+
+
+def _rows(arm: dict[str, Any], question: str, gold: int) -> Iterator[tuple[str, ...]]:
+    """A row a step."""
+    had = 0
     for step in arm["steps"]:
         had += len(step["gold"])
         so_far = f"{had}/{gold}" if gold else ""
-        entered, left = (", ".join(step[key]) for key in ("gold", "passed"))
-        yield name, step["view"], step["cue"], str(len(step["returned"])), str(len(step["kept"])), entered, so_far, left
-        name = ""
+        cue = "the question" if step["cue"] == question else _short(step["cue"])
+        entered, left = (", ".join(map(_short, step[key])) for key in ("gold", "passed"))
+        yield step["view"], cue, str(len(step["returned"])), str(len(step["kept"])), so_far, entered, left
+
+
+def _short(id: str) -> str:
+    """A record's id without its conversation; any other text as it is."""
+    return id.rpartition("/")[2] if " " not in id else id
