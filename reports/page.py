@@ -129,15 +129,20 @@ def _terms(statistics: Statistics, family: str) -> list[Fact]:
 
 
 def _measure_table(
-    caption: str, statistics: Statistics, columns: Sequence[Measure], groups: Sequence[BudgetGroup] | None = None
+    caption: str,
+    statistics: Statistics,
+    columns: Sequence[Measure],
+    groups: Sequence[BudgetGroup] | None = None,
+    bare: Collection[str] = (),
 ) -> Table:
+    """Arms of `groups` (all of them if None) by `columns`; those named in `bare` without intervals."""
     heads = [Head(measure.head, measure.definition) for measure in columns]
 
     def show(group: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
         measure = columns[place]
         found = statistics.estimates[Cell(arm.label, ALL, measure.name)]
         shown = _show(statistics, group, arm, ALL, measure)
-        return (Shown(shown.value, n=shown.n) if measure.name in REALISED and groups else shown), found
+        return (Shown(shown.value, n=shown.n) if measure.name in bare else shown), found
 
     return _table(caption, heads, statistics.groups if groups is None else groups, show)
 
@@ -159,7 +164,7 @@ def _evidence_tables(results: Results, statistics: Statistics) -> list[Table]:
     by_unit: dict[str, list[BudgetGroup]] = {}
     for group in groups:
         by_unit.setdefault(group.unit, []).append(group)
-    return [_measure_table(CAPTIONS[unit], statistics, columns, own) for unit, own in by_unit.items()]
+    return [_measure_table(CAPTIONS[unit], statistics, columns, own, REALISED) for unit, own in by_unit.items()]
 
 
 def _fold_measures(results: Results, statistics: Statistics) -> list[Measure]:

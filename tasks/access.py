@@ -25,6 +25,7 @@ class Library:
         self.embed = embed
         self.places = {note.id: place for place, note in enumerate(self.notes)}
         self.tokens = np.array([note.tokens for note in self.notes], np.int32)
+        self._named: dict[str, list[int]] = {}
 
     @cached_property
     def postings(self) -> dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]]:
@@ -63,8 +64,11 @@ class Library:
     def by_name(self, name: str) -> list[int]:
         """Places of the records that hold `name`, by how often, two more where its bearer speaks."""
         wanted = name.lower()
-        scores = [text.count(wanted) + 2 * (speaker == wanted) for text, speaker in self.lowered]
-        return sorted((place for place, score in enumerate(scores) if score), key=lambda place: -scores[place])
+        if wanted not in self._named:
+            scores = [text.count(wanted) + 2 * (speaker == wanted) for text, speaker in self.lowered]
+            found = (place for place, score in enumerate(scores) if score)
+            self._named[wanted] = sorted(found, key=lambda place: -scores[place])
+        return self._named[wanted]
 
     def by_session(self, anchor: str) -> list[int]:
         """Places of the anchor's session in time order; none for an unknown anchor."""

@@ -149,6 +149,28 @@ def test_each_budget_is_a_block_of_its_own(written: Mapping[str, Path]) -> None:
     assert 'class="best"' not in gold[0]
 
 
+def test_arms_of_all_budgets_stand_in_one_ranking_only_where_that_is_asked_for(
+    results: Results, written: Mapping[str, Path], tmp_path: Path
+) -> None:
+    assert "Budgets mixed" not in written["report"].read_text(encoding="utf-8")
+    mixed = write_report(replace(results, mix_budgets=True), tmp_path)["report"].read_text(encoding="utf-8")
+    table = mixed[mixed.index("<caption>Budgets mixed") :].split("</table>")[0]
+    assert table.count('scope="rowgroup"') == 1
+    assert table.count('scope="row"') == len(results.arms)
+
+
+def test_the_main_table_says_what_each_arm_realised_and_who_was_stopped(results: Results, tmp_path: Path) -> None:
+    stopped = pl.when(pl.col("arm") == "bm25@k2").then(pl.lit("over_budget")).otherwise("stop_reason")
+    made = replace(results, cells=results.cells.with_columns(stop_reason=stopped))
+    text = write_report(made, tmp_path)["report"].read_text(encoding="utf-8")
+    table = text[text.index("<caption>Equal records") :].split("</table>")[0]
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]+)', table)
+    assert heads[-4:] == ["Records", "Tokens", "Calls", "Stopped"]
+    row = table[table.index("bm25@k2") :].split("</tr>")[0]
+    asked = results.questions.height
+    assert re.findall(r'<span class="v">([^<]*)', row)[-4:] == ["2.0", "38.0", "0.0", str(asked)]
+
+
 def test_main_csv_reads_back_as_main_rows(written: Mapping[str, Path], results: Results) -> None:
     read = pl.read_csv(written["main"], schema_overrides={"k": pl.String})
     assert read.equals(main_rows(results).with_columns(pl.col("arm"))), "nothing in it looks like a formula"
