@@ -55,13 +55,13 @@ class Scene:
     @cached_property
     def cosines(self) -> Matrix:
         """(n, n), rounded to 1e-9, negative ones 0."""
-        return np.maximum(np.round(_products(self.rows), 9), 0)
+        return np.maximum(np.round(self.rows @ self.rows.T, 9), 0)
 
     @cached_property
     def jaccards(self) -> Matrix:
         """(n, n) shared among all compared attribute values of two notes."""
         shown, _, named = self.values
-        both = _products(shown[:, :named]).astype(np.float64)
+        both = (shown[:, :named] @ shown[:, :named].T).astype(np.float64)
         counts = np.diag(both)
         return both / np.maximum(counts[:, None] + counts - both, 1)
 
@@ -263,11 +263,6 @@ def overlaps(texts: Sequence[str], chosen: Sequence[str]) -> NDArray[np.int64]:
 def tokens(text: str) -> frozenset[str]:
     """The distinct words of two or more letters or digits that begin with a letter; a bare number says little."""
     return frozenset(_TOKEN.findall(text.lower()))
-
-
-def _products(rows: NDArray[Any]) -> Matrix:
-    """(n, n) products of the rows. Without BLAS, whose threads wait for each other longer than this takes."""
-    return np.asarray(np.einsum("nd,md->nm", rows, rows))
 
 
 def _vectors(query: Query, requirements: Sequence[Requirement], access: Access, encode: bool) -> Matrix:

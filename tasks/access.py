@@ -91,6 +91,7 @@ class QuestionAccess:
     def __init__(self, library: Library, budget: Budget) -> None:
         self._library = library
         self._limit = budget.calls
+        self._found: dict[str, list[int]] = {}
         self.calls = 0
 
     def everything(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
@@ -111,7 +112,9 @@ class QuestionAccess:
 
     def text(self, cue: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
         """Records that share words with `cue`."""
-        return self._view(self._library.by_words(cue), most, without)
+        if cue not in self._found:
+            self._found[cue] = self._library.by_words(cue)
+        return self._view(self._found[cue], most, without)
 
     def entity(self, name: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
         """Records that hold `name`, its bearer's own first at equal counts."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from threadpoolctl import threadpool_limits
 
 from readers.types import Budget, Evidence, OverBudget, Pool, Query
 from storage.lake import Lake
@@ -21,7 +22,8 @@ from tasks.shard import shard
 Read = Callable[[Query, Pool, Library], Evidence]
 
 # Shards that are threads of one process read one after the other: a latency is then the reader's own, without
-# the waits for the interpreter's lock that a neighbour would add.
+# the waits for the interpreter's lock that a neighbour would add. For the same reason BLAS has one thread while they
+# read: on products as small as a reader's, several wait for each other longer than the product takes.
 _ALONE = Lock()
 
 
@@ -50,7 +52,7 @@ def save(
 ) -> int:
     """Read and write the missing cells; returns how many. States are written before selections name them."""
     wanted = {str(key[0]): set(frame["question_id"]) for key, frame in missing.group_by(["arm"])}
-    with _ALONE:
+    with _ALONE, threadpool_limits(1, "blas"):
         rows = list(_cells(conversation, wanted, reads))
     states = {(row["question_id"], row["evidence_hash"]): row for row in rows}
     lake = Lake(plan.lake)
