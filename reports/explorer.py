@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,7 @@ from reports.traces import steps_of
 PICKS_SHOWN = 60
 RETURNED_SHOWN = 20
 NO_GOLD, MISSING, MISS, PARTIAL, COMPLETE = "-?012"
-UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
 def explorer_page(results: Results) -> str:
@@ -42,7 +42,7 @@ def explorer_page(results: Results) -> str:
 def embedded(data: Any) -> str:
     """JSON that may stand inside a `<script>` element: no character in it can end the element or a line."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return re.sub("[\ud800-\udfff]", "\ufffd", text).translate(UNSAFE)
+    return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", re.sub("[\ud800-\udfff]", "\ufffd", text))
 
 
 def explorer_data(results: Results) -> dict[str, Any]:
@@ -136,9 +136,9 @@ class _Book:
             for source in row["source_turn_ids"] or []:
                 self._sources.setdefault(at, {}).setdefault(source, []).append(place)
 
-    def place(self, store: str, conversation: str, record: str) -> int | str:
-        """A record's place; its id where the conversation has no such record."""
-        return self._places.get((store, conversation), {}).get(record, record)
+    def places(self, store: str, conversation: str) -> Mapping[str, int]:
+        """Record id → place in the conversation."""
+        return self._places.get((store, conversation), {})
 
     def hits(self, store: str, conversation: str, gold: Sequence[str]) -> list[list[int]]:
         sources = self._sources.get((store, conversation), {})
@@ -187,7 +187,8 @@ def _picks(
         own: list[Any] = [None] * len(conversations)
         for question, records in part.select("question_id", "record_ids").iter_rows():
             q = places[question]
-            picked = [book.place(arm.store, conversations[q], r) for r in records or []]
+            known = book.places(arm.store, conversations[q])
+            picked = [known.get(record, record) for record in records or []]
             own[q] = picked if len(picked) <= PICKS_SHOWN else _count(picked, hits[arm.store][q])
         found.append(own)
     return found
@@ -228,18 +229,14 @@ def _steps(
         own: list[Any] = [None] * len(places)
         for question, trace, ids in part.select("question_id", "trace", "record_ids").iter_rows():
             q = places[question]
-            gold = {place for place, _ in hits[arm.store][q]}
-
-            def place(record: str, q: int = q, arm: Arm = arm) -> int | str:
-                return book.place(arm.store, conversations[q], record)
-
             if trace:
+                known, gold = book.places(arm.store, conversations[q]), {place for place, _ in hits[arm.store][q]}
                 own[q] = [
                     [
                         codes["views"](step["view"]),
                         -1 if step["cue"] == asked[q] else codes["cues"](step["cue"]),
                         len(step["returned"]),
-                        _came_back(step, place, gold),
+                        _came_back(step, known, gold),
                     ]
                     for step in steps_of(trace, ids or [])
                 ]
@@ -247,12 +244,12 @@ def _steps(
     return found
 
 
-def _came_back(step: Mapping[str, Any], place: Callable[[str], int | str], gold: Collection[int]) -> list[int | str]:
+def _came_back(step: Mapping[str, Any], known: Mapping[str, int], gold: Collection[int]) -> list[int | str]:
     """Places of what a step returned, the kept ones as they are, the others as -1 - place."""
     kept = set(step["kept"])
     shown: list[int | str] = []
     for rank, record in enumerate(dict.fromkeys([*step["returned"], *step["kept"]])):
-        at = place(record)
+        at = known.get(record, record)
         if record in kept:
             shown.append(at)
         elif isinstance(at, int) and (rank < RETURNED_SHOWN or at in gold):
