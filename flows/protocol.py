@@ -38,6 +38,10 @@ class Data(_Part):
     kinds: tuple[str, ...] = Field((), description="question kinds to run; empty means all")
     apart: tuple[str, ...] = Field((), description="kinds with rows of their own that stay out of the overall row")
     conversations: tuple[str, ...] = Field((), description="conversations to run; empty means all")
+    questions: tuple[str, ...] = Field((), description="ids of the questions to run; empty means all")
+    folds: tuple[tuple[str, ...], ...] = Field(
+        (), description="conversations that are reported together; the rest is in the pooled rows alone"
+    )
     limit: int | None = Field(None, ge=1, description="run this many questions, taken from all conversations in turn")
 
     @field_validator("benchmark")
@@ -46,6 +50,15 @@ class Data(_Part):
         if name not in SOURCES:
             raise ValueError(f"one of {', '.join(SOURCES)} expected, {name!r} found")
         return name
+
+    @field_validator("questions", "folds")
+    @classmethod
+    def _once(cls, named: tuple[Any, ...]) -> tuple[Any, ...]:
+        items = [item for each in named for item in ([each] if isinstance(each, str) else each)]
+        twice = next((item for item in items if items.count(item) > 1), None)
+        if twice is not None:
+            raise ValueError(f"each once expected, {twice!r} found twice")
+        return named
 
 
 class Pool(_Part):
@@ -131,6 +144,12 @@ class Statistics(_Part):
     samples: int = Field(10_000, ge=100, description="bootstrap resamples")
 
 
+class Report(_Part):
+    """What the report may show."""
+
+    mix_budgets: bool = Field(False, description="also rank arms of all budgets in one table")
+
+
 class Protocol(_Part):
     """All that a run depends on. Unknown keys are refused."""
 
@@ -142,10 +161,11 @@ class Protocol(_Part):
     arms: tuple[str, ...] = Field(min_length=1, description="reader(parameter=value)@budget:store")
     budgets: tuple[str, ...] = Field((), description="budgets of the arms that name none: k10, t2000, all")
     answerer: str = "extractive"
-    judges: tuple[str, ...] = ("stem_f1", "lexical_match")
+    judges: tuple[str, ...] = Field(("stem_f1", "lexical_match"), description="without one nothing is answered")
     sufficiency: Sufficiency = Sufficiency()
     models: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], ModelSpec] = Field({}, description="models by name")
     statistics: Statistics = Statistics()
+    report: Report = Report()
 
     @model_validator(mode="after")
     def _parts_exist(self) -> "Protocol":
@@ -202,6 +222,7 @@ class Protocol(_Part):
             judges=self.judges,
             kinds=self.data.kinds,
             conversations=self.data.conversations,
+            named=self.data.questions,
             limit=self.data.limit,
             panel=self.sufficiency.judges,
             adjudicator=self.sufficiency.adjudicator,

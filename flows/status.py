@@ -45,7 +45,9 @@ def held(protocol: Protocol, lake: str) -> list[Held]:
         cells = questions * len(arms)
         rows.append(Held("compose", f"{store.name}: selections", cells - len(missing_cells(plan, store, arms)), cells))
         states = len(selected_states(plan, store))
-        rows.append(Held("answer", f"{store.name}: states answered", states - len(unanswered(plan, store)), states))
+        if plan.judges:
+            answered = states - len(unanswered(plan, store))
+            rows.append(Held("answer", f"{store.name}: states answered", answered, states))
         rows.append(Held("judge", f"{store.name}: states scored", states - len(unscored(plan, store)), states))
         if plan.panel:
             lacking = len(unadjudicated(plan, store))

@@ -13,7 +13,8 @@ from tasks.plan import Plan
 
 
 def answer_stage(plan: Plan, log: Log) -> None:
-    """Answer each new evidence state once. Stores follow each other: a state that two share is asked once."""
+    """Answer each new evidence state once, if any judge reads answers. Stores follow each other: a state that two
+    share is asked once."""
     log.run(
         "answer",
         *(
@@ -21,7 +22,7 @@ def answer_stage(plan: Plan, log: Log) -> None:
                 (answer_task, (plan, store, conversation))
                 for conversation in conversations_of(plan, set(unanswered(plan, store)["question_id"]))
             ]
-            for store in plan.stores
+            for store in (plan.stores if plan.judges else ())
         ),
     )
 

@@ -17,7 +17,11 @@ EVIDENCE_METRICS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm as a report shows it. `label` is its printed form, `k` its budget's (`10`, `t2000`, `all`)."""
+    """One arm as a report shows it. `label` is its printed form, `k` its budget's (`10`, `t2000`, `all`).
+
+    `bound` is what the whole evidence is held to: `k10`, `t2000`, `all`, or a completion budget with the size of the
+    first set, `C6+10`. Only arms of one bound may be ranked together; empty stands for the budget itself.
+    """
 
     label: str
     reader: str
@@ -25,6 +29,12 @@ class Arm:
     k: str
     store: str
     uses_gold: bool
+    bound: str = ""
+
+    @property
+    def held_to(self) -> str:
+        """The bound, under which arms are compared."""
+        return self.bound or self.budget
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,8 @@ class Results:
     """One run's finished tables.
 
     `cells`: one row for every expected (arm, question): `arm, question_id, conversation_id, kind: String`;
-    `evidence_hash: String?`; `records, tokens, calls: Int64?`; `latency_ms: Float64?`; `stop_reason: String?`;
+    `evidence_hash: String?`; `records, tokens, calls: Int64?`; `latency_ms: Float64?`; `stop_reason: String?`
+    (`over_budget`: the reader asked for more than its budget and was stopped); `asks: Int64?` of a model, if any;
     the names of `EVIDENCE_METRICS: Float64?` in [0, 1], null where undefined (no gold) or missing;
     `replaced: Float64?` in [0, 1], share of the evidence that `hybrid` at the same budget does not hold;
     `answer: String?`, `answer_status: String?` (ok, parse_failed, refused, truncated, failed).
@@ -42,9 +53,11 @@ class Results:
     `gold_turn_ids: List(String)`, in benchmark order.
     `records`: `store, id, conversation_id, session_id: String`, `position: Int64`, `speaker: String`,
     `said_at: Datetime?`, `text: String`, `source_turn_ids: List(String)`.
-    `selections`: `arm, question_id: String`, `record_ids: List(String)` in selection order.
+    `selections`: `arm, question_id: String`, `record_ids: List(String)` in selection order; `trace`: list of
+    `view, cue: String`, `returned, kept: List(String)`, one a step, where the run kept any.
     `facts`: data facts and irregularities, label → number or text. `identity`: name → full digest or spec.
-    `apart`: kinds that have rows of their own and stay out of the overall row.
+    `apart`: kinds that have rows of their own and stay out of the overall row. `folds`: conversations that are reported
+    together. `mix_budgets`: whether arms of all budgets may also stand in one ranking.
     `reuse`: counts of states, cells, answers and verdicts and what sharing saved. `timings`: stage → seconds.
     """
 
@@ -68,3 +81,5 @@ class Results:
     seed: int
     samples: int
     apart: Sequence[str] = ()
+    folds: Sequence[Sequence[str]] = ()
+    mix_budgets: bool = False

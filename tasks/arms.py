@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from readers import READERS
@@ -11,7 +11,9 @@ from storage.errors import InputError
 from tasks import specs
 
 ORACLE = "oracle"
-_BUDGET = re.compile(r"k(?P<records>\d+)|t(?P<tokens>\d+)|all|r(?P<rounds>\d+)c(?P<calls>\d+)n(?P<new>\d+)")
+_BUDGET = re.compile(
+    r"(?P<point>C\d+)?(?:r(?P<rounds>\d+)c(?P<calls>\d+)n(?P<new>\d+))?(?:k(?P<records>\d+)|t(?P<tokens>\d+))?|all"
+)
 
 # BFR's budget points: completion calls, one a round for a schedule of one view. The paper publishes the points'
 # realised sizes; 30 new records hold up to C6, and C9's mean size of 59.2 needs 50.
@@ -104,24 +106,19 @@ def arms(
 def budget(text: str) -> Budget:
     """`k10`: ten records; `t2000`: 2,000 tokens; `all`: no bound; `C6`, `r3c6n30`: completion after a first set.
 
-    The latter bound rounds, retrieval calls and new records. Raises `InputError` for anything else.
+    The latter bound rounds, retrieval calls and new records; `C6k40` and `C6t2000` bound the whole evidence too, so
+    that a reader that completes stands beside one that does not. Raises `InputError` for anything else.
     """
-    if text in POINTS:
-        return POINTS[text]
     match = _BUDGET.fullmatch(text)
-    if not match:
+    point = match["point"] if match else None
+    if not match or not text or (point and (point not in POINTS or match["rounds"])):
         raise InputError(
-            f"budget: k<records>, t<tokens>, all, r<rounds>c<calls>n<new records> "
-            f"or one of {', '.join(POINTS)} expected, {text!r} found"
+            f"budget: k<records>, t<tokens>, all, r<rounds>c<calls>n<new records> or one of {', '.join(POINTS)}, "
+            f"the last two also with k<records> or t<tokens> behind, expected, {text!r} found"
         )
-    number = {name: int(value) for name, value in match.groupdict().items() if value}
-    return Budget(
-        records=number.get("records"),
-        tokens=number.get("tokens"),
-        calls=number.get("calls"),
-        rounds=number.get("rounds"),
-        new_records=number.get("new"),
-    )
+    number = {name: int(match[name]) for name in ("records", "tokens", "rounds", "calls") if match[name]}
+    steps = POINTS[point] if point else Budget(new_records=int(match["new"]) if match["new"] else None)
+    return replace(steps, **number)
 
 
 def _check_model(form: str, reader: Any, models: Collection[str]) -> None:

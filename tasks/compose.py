@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from threadpoolctl import threadpool_limits
 
 from readers.types import Budget, Evidence, OverBudget, Pool, Query
 from storage.lake import Lake
@@ -21,7 +22,8 @@ from tasks.shard import shard
 Read = Callable[[Query, Pool, Library], Evidence]
 
 # Shards that are threads of one process read one after the other: a latency is then the reader's own, without
-# the waits for the interpreter's lock that a neighbour would add.
+# the waits for the interpreter's lock that a neighbour would add. For the same reason BLAS has one thread while they
+# read: on products as small as a reader's, several wait for each other longer than the product takes.
 _ALONE = Lock()
 
 
@@ -66,7 +68,7 @@ def save(
     plan: Plan, store: StorePlan, conversation: Conversation, missing: pl.DataFrame, reads: Mapping[str, Read]
 ) -> int:
     """Read and write the missing cells of arms without a model; returns how many."""
-    with _ALONE:
+    with _ALONE, threadpool_limits(1, "blas"):
         rows = list(_cells(conversation, cells_of(missing), reads))
     return write(plan, store, conversation, store.selections(plan.seed), rows)
 

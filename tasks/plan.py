@@ -101,6 +101,7 @@ class Plan:
     judges: tuple[str, ...]
     kinds: tuple[str, ...] = ()
     conversations: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     limit: int | None = None
     panel: tuple[str, ...] = ()
     adjudicator: str = ""
@@ -173,12 +174,12 @@ class Plan:
         return digest({"gold": self.gold, "store": store.store, "code": code("tasks.metrics")})
 
     def questions(self, conversation_id: str | None = None) -> list[Question]:
-        """The run's questions in benchmark order, of one conversation or of all.
+        """The run's questions in benchmark order, of one conversation or of all: those that are `named`, if any are.
 
         `limit` takes the first questions of each conversation in turn, so that few questions still span all of
         them.
         """
-        asked = _asked(self.lake, self.dataset, self.kinds, self.conversations, self.limit)
+        asked = _asked(self.lake, self.dataset, self.kinds, self.conversations, self.named, self.limit)
         return [question for question in asked if conversation_id in (None, question.conversation_id)]
 
     def gold_of(self, conversation_id: str) -> dict[str, Gold]:
@@ -203,7 +204,12 @@ class Plan:
 
 @lru_cache(maxsize=8)
 def _asked(
-    lake: str, dataset: str, kinds: tuple[str, ...], conversations: tuple[str, ...], limit: int | None
+    lake: str,
+    dataset: str,
+    kinds: tuple[str, ...],
+    conversations: tuple[str, ...],
+    named: tuple[str, ...],
+    limit: int | None,
 ) -> tuple[Question, ...]:
     """A run's questions in benchmark order, kept in memory: `dataset` is the address of their content."""
     frame = Lake(lake).table(QUESTIONS, dataset).read().sort("place")
@@ -211,6 +217,8 @@ def _asked(
         frame = frame.filter(pl.col("kind").is_in(kinds))
     if conversations:
         frame = frame.filter(pl.col("conversation_id").is_in(conversations))
+    if named:
+        frame = frame.filter(pl.col("id").is_in(named))
     if limit is not None:
         turn = pl.int_range(pl.len()).over("conversation_id")
         frame = frame.with_columns(turn=turn).sort("turn", "place").head(limit).sort("place")

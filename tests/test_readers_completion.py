@@ -26,7 +26,7 @@ COMPLETING = sorted(
 )
 COMPLETING_BY_MODEL = [name for name in WITH_MODEL if getattr(READERS[name], "completes", False)]
 SEARCHING = [name for name, reader in READERS.items() if getattr(reader, "searches", False)]
-RANKINGS = ["hybrid", "dense", "bm25", "random", "mmr", "mem_pursuit"]
+RANKINGS = ["hybrid", "dense", "bm25", "random", "mmr", "mem_pursuit", "mem0_flat", "locality"]
 thorough = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
 completion_budgets = st.builds(
     Budget,
@@ -210,11 +210,28 @@ def test_paging_through_a_ranking_is_the_top_of_it_whatever_the_page(
 ):
     query, pool = question
     budget = Budget(calls=calls, rounds=rounds, new_records=new)
-    access = QuestionAccess(make_library(pool), budget)
+    library = make_library(pool)
+    access = QuestionAccess(library, budget)
     ids = BfrText(init=init, init_records=init_records, page=page, view="ranking").read(query, pool, budget, access).ids
-    size = min(init_records, len(pool)) + min(new, page * min(calls, rounds))
+    ranked = len(library.notes) if init == "mem0_flat" else len(pool)
+    size = min(init_records, ranked) + min(new, page * min(calls, rounds))
     top = READERS[init]().read(query, pool, Budget(records=size), QuestionAccess(make_library(pool), Budget()))
     assert ids == top.ids
+
+
+@pytest.mark.parametrize("init", RANKINGS)
+@thorough
+@given(questions(), st.integers(0, 12), st.integers(1, 40), st.integers(0, 60), st.booleans())
+def test_paging_until_a_bound_of_the_whole_evidence_is_the_ranking_at_that_bound(
+    init, question, init_records, page, most, in_tokens
+):
+    query, pool = question
+    bound = {"tokens": most} if in_tokens else {"records": most}
+    library = make_library(pool)
+    paged = Budget(calls=99, rounds=99, **bound)
+    reader = BfrText(init=init, init_records=init_records, page=page, view="ranking")
+    ids = reader.read(query, pool, paged, QuestionAccess(library, paged)).ids
+    assert ids == READERS[init]().read(query, pool, Budget(**bound), QuestionAccess(library, Budget())).ids
 
 
 def test_bfr_text_pages_through_the_words_of_the_question():

@@ -1,6 +1,5 @@
 """`suffice calibrate`."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -32,7 +31,7 @@ def calibrate(
     judge: Annotated[str, typer.Argument(help="The judge to measure: lexical_match, 'lenient(model=small)'.")],
     protocol: Annotated[str, typer.Option("--protocol", help="Whose questions and models are used.")] = "sample",
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
     set_: SetOption = None,

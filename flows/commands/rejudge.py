@@ -1,6 +1,5 @@
 """`suffice rejudge`."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -36,7 +35,7 @@ def rejudge(
         list[str] | None, typer.Option("--judge", help="Judge by this one too; repeatable: 'lenient(model=small)'.")
     ] = None,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,

@@ -77,9 +77,13 @@ def report(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    mix_budgets: Annotated[
+        bool, typer.Option("--mix-budgets", help="Also rank arms of all budgets in one table; report.mix_budgets.")
+    ] = False,
 ) -> None:
     """Write the report of what the lake holds for a protocol, and compute nothing else."""
-    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
+    changes = [*(set_ or []), *(["report.mix_budgets=true"] if mix_budgets else [])]
+    said = chosen_protocol(protocol, data, arms, limit, conversations, changes)
     root = str(Lake.open(lake).root)
     summary = run_flow(said, root, ("report",), 1, quiet=quiet or as_json, verbose=verbose)
     if as_json:
