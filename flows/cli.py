@@ -14,6 +14,7 @@ from flows.commands.diagnose import diagnose
 from flows.commands.doctor import doctor
 from flows.commands.estimate import estimate
 from flows.commands.fetch import fetch
+from flows.commands.lake import lake
 from flows.commands.rejudge import rejudge
 from flows.commands.run import report, run
 from flows.commands.status import status
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "arms": list_arms,
     "doctor": doctor,
     "fetch": fetch,
+    "lake": lake,
     "bench": bench,
 }
 
