@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from storage.lake import Lake
+from storage.records import Question
 from storage.schemas import STATES, SUFFICIENCY
 from tasks import specs
 from tasks.answer import selected_states
@@ -34,7 +35,7 @@ def adjudicate(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     gold = plan.gold_of(conversation_id)
     records = {record.id: record for record in plan.records(store, conversation_id)}
     exhibits = [
-        Exhibit(questions[id], gold[id].answer or "", rendered(records[record] for record in held))
+        Exhibit(_blind(questions[id]), gold[id].answer or "", rendered(records[record] for record in held))
         for id, held in states.select("question_id", "record_ids").iter_rows()
     ]
     votes = _panel(plan, exhibits)
@@ -84,6 +85,11 @@ def agreed(votes: Sequence[Vote], panel: int) -> tuple[str | None, Status]:
         return None, next((vote.status for vote in votes if vote and vote.status != "ok"), "failed")
     unread = any(vote is None or vote.value is None for vote in deciding)
     return ("uncertain" if len(said) > 1 or unread else said.pop()), "ok"
+
+
+def _blind(question: Question) -> Question:
+    """What is asked, and when; not which question of what kind it is."""
+    return Question("", "", "", question.asked_at, question.text)
 
 
 def _panel(plan: Plan, exhibits: Sequence[Exhibit]) -> list[list[Vote]]:

@@ -51,7 +51,8 @@ def calibrate(
         from flows.calibrate import calibrate_audit
 
         said = with_judges(changed_protocol(protocol, None, None, None, None, set_), [judge])
-        found: dict[str, Any] = calibrate_audit(said, str(Lake.open(lake).root), judge, data, limit)
+        with shown(Console(stderr=True), quiet=quiet or as_json):
+            found: dict[str, Any] = calibrate_audit(said, str(Lake.open(lake).root), judge, data, limit)
     else:
         said = with_judges(chosen_protocol(protocol, data, None, limit, conversations, set_), [judge])
         root = Lake.open(lake).root

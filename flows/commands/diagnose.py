@@ -35,7 +35,7 @@ def diagnose(
 ) -> None:
     """Show where every arm's answers fail: evidence absent, present but not enough, enough but misread.
 
-    Reads what the lake holds; starts no server and computes nothing. The protocol names [sufficiency] judges.
+    Reads what the lake holds; starts no server and computes nothing. The judges of sufficiency are the protocol's.
     """
     from flows.diagnose import diagnose as diagnosed
     from reports.diagnosis import DIAGNOSES
