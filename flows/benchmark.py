@@ -13,7 +13,7 @@ from flows.protocol import Protocol
 from flows.report import report_stage
 from flows.shards import Log
 from flows.stages import STAGES
-from flows.verdicts import answer_stage, judge_stage
+from flows.verdicts import answer_stage, judge_stage, sufficiency_stage
 from storage.digests import digest
 from storage.lake import Lake
 from storage.schemas import RUNS
@@ -26,6 +26,7 @@ _BETWEEN: dict[str, Callable[[Plan, Log], None]] = {
     "compose": compose_stage,
     "answer": answer_stage,
     "judge": judge_stage,
+    "sufficiency": sufficiency_stage,
 }
 
 

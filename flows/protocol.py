@@ -1,6 +1,7 @@
 """The protocol: one TOML file that says all a run does, validated, with a digest."""
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from tasks.llm.model import KEY_VARIABLE, Model
 from tasks.plan import Plan, StorePlan
 from tasks.pool import FUSIONS
 from tasks.sources import SOURCES
+from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.writers import WRITERS
 
 SHIPPED = Path(__file__).parent / "protocols"
@@ -66,6 +68,19 @@ class Store(_Part):
         specs.make(WRITERS, self.writer, "writer")
         specs.make(ENCODERS, self.encoder, "encoder")
         specs.make(FUSIONS, self.pool.fusion, "pool.fusion")
+        return self
+
+
+class Sufficiency(_Part):
+    """Who judges whether evidence suffices."""
+
+    judges: tuple[str, ...] = Field((), description="a panel, usually of two; empty: sufficiency is not judged")
+    adjudicator: str = Field("", description="decides where the panel disagrees; empty: such a state is uncertain")
+
+    @model_validator(mode="after")
+    def _disagreement_can_be(self) -> "Sufficiency":
+        if self.adjudicator and len(self.judges) < 2:
+            raise ValueError("two judges or more expected beside an adjudicator, fewer found")
         return self
 
 
@@ -128,6 +143,7 @@ class Protocol(_Part):
     budgets: tuple[str, ...] = Field((), description="budgets of the arms that name none: k10, t2000, all")
     answerer: str = "extractive"
     judges: tuple[str, ...] = ("stem_f1", "lexical_match")
+    sufficiency: Sufficiency = Sufficiency()
     models: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], ModelSpec] = Field({}, description="models by name")
     statistics: Statistics = Statistics()
 
@@ -139,6 +155,8 @@ class Protocol(_Part):
         arms(self.arms, self.budgets, names, tuple(self.models))
         parts = [specs.make(ANSWERERS, self.answerer, "answerer")]
         parts += [specs.make(JUDGES, judge, "judge") for judge in self.judges]
+        panel = (*self.sufficiency.judges, *filter(None, [self.sufficiency.adjudicator]))
+        parts += [specs.make(SUFFICIENCY_JUDGES, judge, "sufficiency judge") for judge in panel]
         for part in parts:
             name = getattr(part, "model", None)
             if name is not None and name not in self.models:
@@ -185,6 +203,8 @@ class Protocol(_Part):
             kinds=self.data.kinds,
             conversations=self.data.conversations,
             limit=self.data.limit,
+            panel=self.sufficiency.judges,
+            adjudicator=self.sufficiency.adjudicator,
             models=self.named_models,
         )
 
@@ -211,6 +231,15 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "protocol"
         raise InputError(f"protocol {path}: {where}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+def with_judges(protocol: Protocol, judges: Sequence[str]) -> Protocol:
+    """`protocol` with further judges, each once. Raises `InputError` for one that it cannot have."""
+    said = protocol.model_dump() | {"judges": tuple(dict.fromkeys((*protocol.judges, *judges)))}
+    try:
+        return Protocol.model_validate(said)
+    except ValidationError as error:
+        raise InputError(f"judge: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from error
 
 
 def shipped() -> list[str]:

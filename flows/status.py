@@ -5,6 +5,7 @@ from typing import NamedTuple
 from flows.protocol import Protocol
 from storage.lake import Lake
 from storage.schemas import CONVERSATIONS, INDEXES, RECORDS
+from tasks.adjudicate import unadjudicated
 from tasks.answer import selected_states, unanswered
 from tasks.candidates import missing_pools
 from tasks.compose import missing_cells
@@ -46,6 +47,9 @@ def held(protocol: Protocol, lake: str) -> list[Held]:
         states = len(selected_states(plan, store))
         rows.append(Held("answer", f"{store.name}: states answered", states - len(unanswered(plan, store)), states))
         rows.append(Held("judge", f"{store.name}: states scored", states - len(unscored(plan, store)), states))
+        if plan.panel:
+            lacking = len(unadjudicated(plan, store))
+            rows.append(Held("sufficiency", f"{store.name}: states judged", states - lacking, states))
     judged = plan.conversation_ids()
     rows.append(Held("judge", "conversations judged", len(judged) - len(unjudged(plan)), len(judged)))
     return rows

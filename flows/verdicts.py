@@ -1,11 +1,12 @@
-"""Answers, verdicts and evidence metrics."""
+"""Answers, verdicts, evidence metrics and sufficiency."""
 
 from prefect import flow
 
 from flows.evidence import conversations_of
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
-from flows.shards import Log
+from flows.shards import Log, Shards
+from tasks.adjudicate import adjudicate_task, unadjudicated
 from tasks.answer import answer_task, unanswered
 from tasks.judge import judge_task, score_task, unjudged, unscored
 from tasks.plan import Plan
@@ -32,11 +33,27 @@ def judge_stage(plan: Plan, log: Log) -> None:
         for store in plan.stores
         for conversation in conversations_of(plan, set(unscored(plan, store)["question_id"]))
     ]
+    log.run("judge", [*scores, *verdict_shards(plan)])
+
+
+def verdict_shards(plan: Plan) -> Shards:
+    """What it takes to judge every answer that lacks a verdict."""
     judged = unjudged(plan)
-    verdicts = [
-        (judge_task, (plan, conversation)) for conversation in plan.conversation_ids() if conversation in judged
-    ]
-    log.run("judge", [*scores, *verdicts])
+    return [(judge_task, (plan, conversation)) for conversation in plan.conversation_ids() if conversation in judged]
+
+
+def sufficiency_stage(plan: Plan, log: Log) -> None:
+    """Judge each new evidence state's sufficiency once, if the protocol has a panel. A state shared is judged once."""
+    log.run(
+        "sufficiency",
+        *(
+            [
+                (adjudicate_task, (plan, store, conversation))
+                for conversation in conversations_of(plan, set(unadjudicated(plan, store)["question_id"]))
+            ]
+            for store in plan.stores
+        ),
+    )
 
 
 @flow(name="verdicts", persist_result=False)
@@ -46,4 +63,5 @@ def verdicts(protocol: Protocol, lake: str) -> dict[str, int]:
     plan, _ = ingest_stage(protocol, lake, log)
     answer_stage(plan, log)
     judge_stage(plan, log)
+    sufficiency_stage(plan, log)
     return log.new

@@ -1,7 +1,8 @@
 """The ledger of paid model calls: durable the moment a reply arrives, shared by all processes of a lake.
 
 Each process appends to a segment of its own, one JSON line a call, synced before `append` returns. A segment
-whose process has ended is folded into the keyed Parquet table `calls`.
+whose process has ended is folded into the keyed Parquet table `calls`. An object store cannot append: there, what
+is appended together is a part of the table at once.
 """
 
 import fcntl
@@ -20,6 +21,7 @@ import polars as pl
 from storage.digests import canonical
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.places import is_remote
 from storage.schemas import CALLS
 
 Row = dict[str, Any]
@@ -30,8 +32,11 @@ class Ledger:
 
     def __init__(self, lake: Lake) -> None:
         self._table = lake.table(CALLS, "ledger")
+        self._remote = is_remote(lake.root)
         self._segments = lake.root / CALLS.name / "segments"
         self._lock = threading.RLock()
+        self._syncing = threading.Lock()
+        self._unsent: list[Row] = []
         self._answered: dict[str, Row] = {}
         self._folded: set[Path] = set()
         self._read_to: dict[Path, int] = {}
@@ -50,13 +55,29 @@ class Ledger:
 
     def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Keep rows (columns of `CALLS`); they are on the disk when this returns."""
-        lines = "".join(_line(row) for row in rows)
+        self.write(rows)
+        self.sync()
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Give rows to the system: they outlive this process from now on, and the machine from `sync` on."""
         with self._lock:
+            if self._remote:
+                self._unsent += map(dict, rows)
+                return
             _, file = self._own = self._own or self._begun()
-            file.write(lines)
+            file.write("".join(_line(row) for row in rows))
             file.flush()
-            os.fsync(file.fileno())
             self._take(map(dict, rows))
+
+    def sync(self) -> None:
+        """Have all that was written on the disk. Others may write meanwhile."""
+        with self._syncing:
+            with self._lock:
+                own, (rows, self._unsent) = self._own, (self._unsent, [])
+            if self._remote:
+                self._table.append(_distinct(rows))
+            elif own:
+                os.fsync(own[1].fileno())
 
     def rows(self) -> pl.DataFrame:
         """All calls of all processes, the failed ones too, oldest first."""
@@ -77,7 +98,7 @@ class Ledger:
 
         Killed midway, it is done again to the same effect. A segment that is being written stays.
         """
-        with self._lock:
+        with self._syncing, self._lock:
             if own and self._own:
                 self._own[1].close()
                 self._own = None
@@ -86,7 +107,7 @@ class Ledger:
                 with suppress(FileNotFoundError, BlockingIOError), path.open("r+", encoding="utf-8") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     rows, _ = _lines(path, 0)
-                    moved += self._table.append(rows)
+                    moved += self._table.append(_distinct(rows))
                     path.unlink()
             return moved
 
@@ -115,7 +136,7 @@ class Ledger:
                     self._take(rows)
         if new := set(self._table.parts()) - self._folded:
             self._folded |= new
-            self._take(self._table.read(distinct=False).iter_rows(named=True))
+            self._take(self._table.read(distinct=False, parts=sorted(new)).iter_rows(named=True))
 
     def _take(self, rows: Iterable[Row]) -> None:
         for row in rows:
@@ -125,7 +146,15 @@ class Ledger:
                     self._answered[row["request"]] = row
 
     def _paths(self) -> list[Path]:
-        return sorted(self._segments.glob("*.jsonl"))
+        return [] if self._remote else sorted(self._segments.glob("*.jsonl"))
+
+
+def _distinct(rows: Iterable[Row]) -> list[Row]:
+    """The earliest row of each key, as a part holds them."""
+    kept: dict[tuple[str, str], Row] = {}
+    for row in sorted(rows, key=lambda row: row["answered_at"]):
+        kept.setdefault((row["request"], row["status"]), row)
+    return list(kept.values())
 
 
 def _line(row: Mapping[str, Any]) -> str:

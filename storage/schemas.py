@@ -177,13 +177,28 @@ VERDICTS = TableSpec(
         [
             _field("question_id", _TEXT),
             _field("answer", _TEXT, "SHA-256 of the answer's text"),
-            _field("score", pa.float64(), "in [0, 1]", null=True),
-            _field("label", _TEXT, null=True),
+            _field("score", pa.float64(), "in [0, 1]; mean of the repeats that were judged", null=True),
+            _field("label", _TEXT, "majority of the repeats", null=True),
             _field("status", _TEXT),
             _field("raw", _TEXT, null=True),
+            _field("scores", pa.list_(pa.float64()), "one a repeat; null: not judged"),
         ]
     ),
     ("question_id", "answer"),
+)
+SUFFICIENCY = TableSpec(
+    "sufficiency",
+    pa.schema(
+        [
+            _field("question_id", _TEXT),
+            _field("evidence_hash", _TEXT),
+            _field("label", _TEXT, "sufficient, insufficient, uncertain", null=True),
+            _field("status", _TEXT),
+            _field("votes", _IDS, "of the judges in order, then of the adjudicator if asked; null: not read"),
+            _field("raw", _TEXT, null=True),
+        ]
+    ),
+    ("question_id", "evidence_hash"),
 )
 _SHARE = [
     _field(name, pa.float64(), "in [0, 1]", null=True)

@@ -56,7 +56,7 @@ class Submissions:
 
 def _read(path: Path) -> Submission | None:
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
     return Submission(said["name"], said["endpoint"], tuple(said["calls"]), said["batch"])

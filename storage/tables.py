@@ -46,14 +46,20 @@ class KeyedTable:
         return int(table.num_rows)
 
     def read(
-        self, columns: Iterable[str] | None = None, *, where: pl.Expr | None = None, distinct: bool = True
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        where: pl.Expr | None = None,
+        distinct: bool = True,
+        parts: Sequence[Path] | None = None,
     ) -> pl.DataFrame:
         """Rows as a frame, duplicates resolved; an empty frame of the right types where nothing is written.
 
-        `where` filters on key columns or others alike. Raises `CorruptPart` for an unreadable part.
+        `where` filters on key columns or others alike; `parts` reads some of `self.parts()` alone. Raises
+        `CorruptPart` for an unreadable part.
         """
         wanted = list(columns) if columns is not None else self.spec.schema.names
-        parts = self.parts()
+        parts = self.parts() if parts is None else parts
         if not parts:
             return self._empty().select(wanted)
         needed = [name for name in self.spec.schema.names if name in wanted or name in self.spec.key]

@@ -19,7 +19,8 @@ SAVED_TOGETHER = 500
 def answer(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     """Answer one conversation's states that the lake holds no answer of; returns how many. Sees no gold.
 
-    Replies are saved every `SAVED_TOGETHER`, so that a killed run repeats few.
+    Answers are saved every `SAVED_TOGETHER`, so that a killed run repeats few. Where no reply was had nothing is saved,
+    and the next run asks again.
     """
     lake = Lake(plan.lake)
     missing = unanswered(plan, store, conversation_id)
@@ -33,7 +34,8 @@ def answer(plan: Plan, store: StorePlan, conversation_id: str) -> int:
         for row in states.iter_rows(named=True)
     ]
     keys = states.select("question_id", "evidence_hash").rows()
-    return _save(plan, keys, specs.make(ANSWERERS, plan.answerer, "answerer").answer_many(items))
+    answers = specs.make(ANSWERERS, plan.answerer, "answerer").answer_many(items, plan.asking)
+    return _save(plan, keys, answers)
 
 
 def unanswered(plan: Plan, store: StorePlan, conversation_id: str | None = None) -> pl.DataFrame:
@@ -48,9 +50,11 @@ def selected_states(plan: Plan, store: StorePlan, conversation_id: str | None = 
     return states.unique(maintain_order=True)
 
 
-def _save(plan: Plan, keys: Sequence[tuple[str, ...]], answers: Iterator[Answer]) -> int:
-    table, rows = Lake(plan.lake).table(ANSWERS, plan.answers), []
+def _save(plan: Plan, keys: Sequence[tuple[str, ...]], answers: Iterator[Answer | None]) -> int:
+    table, rows, count = Lake(plan.lake).table(ANSWERS, plan.answers), [], 0
     for key, reply in zip(keys, answers, strict=True):
+        if reply is None:
+            continue
         rows.append(
             {
                 "question_id": key[0],
@@ -61,10 +65,9 @@ def _save(plan: Plan, keys: Sequence[tuple[str, ...]], answers: Iterator[Answer]
             }
         )
         if len(rows) == SAVED_TOGETHER:
-            table.append(rows)
+            count += table.append(rows)
             rows = []
-    table.append(rows)
-    return len(keys)
+    return count + table.append(rows)
 
 
 answer_task = shard("answer", answer)

@@ -1,9 +1,13 @@
 """Each distinct answer to a question is judged once; each evidence state is scored against gold once."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import polars as pl
 
 from storage.digests import digest
 from storage.lake import Lake
+from storage.records import Gold, Question
 from storage.schemas import ANSWERS, CONVERSATIONS, SCORES, STATES, VERDICTS
 from tasks import specs
 from tasks.answer import selected_states
@@ -23,23 +27,26 @@ def judge(plan: Plan, conversation_id: str) -> int:
         table = Lake(plan.lake).table(VERDICTS, plan.verdicts(name))
         rows = answers.join(table.missing(answers.select("question_id", "answer")), on=["question_id", "answer"])
         items = [(questions[id], gold[id], text) for id, text in rows.select("question_id", "text").iter_rows()]
-        verdicts = specs.make(JUDGES, name, "judge").judge_many(items)
-        made += table.append(
-            [
-                {
-                    "question_id": id,
-                    "answer": answer,
-                    "score": verdict.score,
-                    "label": verdict.label,
-                    "status": verdict.status,
-                    "raw": verdict.raw,
-                }
-                for (id, answer), verdict in zip(
-                    rows.select("question_id", "answer").iter_rows(), verdicts, strict=True
-                )
-            ]
-        )
+        made += table.append(verdict_rows(plan, name, items))
     return made
+
+
+def verdict_rows(plan: Plan, judge: str, items: Sequence[tuple[Question, Gold, str | None]]) -> list[dict[str, Any]]:
+    """Rows of the verdicts table for these replies; none for a reply of which no verdict could be had."""
+    verdicts = specs.make(JUDGES, judge, "judge").judge_many(items, plan.asking)
+    return [
+        {
+            "question_id": question.id,
+            "answer": digest(text),
+            "score": verdict.score,
+            "label": verdict.label,
+            "status": verdict.status,
+            "raw": verdict.raw,
+            "scores": list(verdict.scores or (verdict.score,)),
+        }
+        for (question, _, text), verdict in zip(items, verdicts, strict=True)
+        if verdict is not None
+    ]
 
 
 def unjudged(plan: Plan) -> set[str]:

@@ -7,20 +7,21 @@ from typing import Any
 import polars as pl
 
 from storage.digests import digest
-from storage.errors import InputError
 from storage.lake import Lake
 from storage.records import Gold, Question, Record
 from storage.rows import from_frame
-from storage.schemas import GOLD, QUESTIONS, RECORDS
+from storage.schemas import GOLD, QUESTIONS, RECORDS, VERDICTS
 from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.arms import Arm, arms
+from tasks.asking import Asking
 from tasks.encoders import ENCODERS
 from tasks.judges import JUDGES
 from tasks.llm.model import Model
 from tasks.pool import FUSIONS
 from tasks.prompts import load
 from tasks.provenance import code
+from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.writers import WRITERS
 
 _ASKING = ("tasks.consult", "tasks.model_access", "tasks.llm.rerank")
@@ -101,14 +102,18 @@ class Plan:
     kinds: tuple[str, ...] = ()
     conversations: tuple[str, ...] = ()
     limit: int | None = None
+    panel: tuple[str, ...] = ()
+    adjudicator: str = ""
     models: tuple[Model, ...] = ()
 
     def model(self, name: str) -> Model:
         """The protocol's model of that name. Raises `InputError` where there is none."""
-        named = {model.name: model for model in self.models}
-        if name not in named:
-            raise InputError(f"model: one of {', '.join(named) or 'the [models] table'} expected, {name!r} found")
-        return named[name]
+        return self.asking.model(name)
+
+    @property
+    def asking(self) -> Asking:
+        """What a part that asks a model is handed."""
+        return Asking(self.lake, self.models)
 
     @cached_property
     def arms(self) -> list[Arm]:
@@ -146,7 +151,14 @@ class Plan:
 
     def verdicts(self, judge: str) -> str:
         """The address of one judge's verdicts."""
-        return digest({"gold": self.gold, "judge": self._part(JUDGES, judge)})
+        return digest({"gold": self.gold, "judge": self._part(JUDGES, judge), "columns": VERDICTS.schema.names})
+
+    @property
+    def sufficiency(self) -> str:
+        """The address of what the panel of sufficiency says."""
+        panel = [self._part(SUFFICIENCY_JUDGES, judge) for judge in (*self.panel, *filter(None, [self.adjudicator]))]
+        made = code("tasks.adjudicate")
+        return digest({"gold": self.gold, "panel": panel, "adjudicated": bool(self.adjudicator), "code": made})
 
     def _part(self, table: dict[str, type[Any]], text: str) -> list[Any]:
         """Name, parameters and whatever else the part says changes its replies; of a model what changes them."""

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from readers.types import Access, Budget, Evidence, Pool, Query
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.schemas import ANSWERS, RECORDS, SELECTIONS, STATES, VERDICTS
+from tasks.llm import Message, Model, Request, ask
 from tasks.plan import Plan
 from tests.conftest import SAMPLE, conversation, write_locomo
 from tests.fault_server import FaultServer
@@ -301,6 +303,17 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_tables(tmp_path: Path, r
     whole, killed = _tables(protocol, tmp_path / "whole"), _tables(protocol, tmp_path / "killed")
     for name, table in whole.items():
         assert table.equals(killed[name]), name
+
+
+def test_a_key_may_lie_in_a_prefect_secret_block(server: None, tmp_path: Path) -> None:
+    from prefect.blocks.system import Secret
+
+    Secret(value="sk-of-the-block").save("calls-key")
+    with FaultServer(key="sk-of-the-block") as endpoint:
+        model = Model("small", "m", endpoint.url, key_variable="prefect:calls-key")
+        assert ask(str(tmp_path), [Request(model, (Message("user", "q"),), "p")])[0].status == "ok"
+        with pytest.raises(InputError, match="a Prefect secret block 'absent' expected"):
+            ask(str(tmp_path), [Request(replace(model, key_variable="prefect:absent"), (Message("user", "z"),), "p")])
 
 
 def test_the_command_prints_one_json_object_and_nothing_else(tmp_path: Path) -> None:

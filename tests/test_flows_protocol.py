@@ -18,13 +18,20 @@ BROKEN = [
     ("arms = []", "arms"),
     ("arms = ['hybird@k10']", "did you mean hybrid"),
     ("arms = ['hybrid']\nbudgets = []", "a budget expected"),
-    ("answerer = 'gpt'", "answerer: one of extractive expected"),
+    ("answerer = 'gpt'", "answerer: one of extractive, prompted expected"),
     ("judges = ['nobody']", "judge: one of"),
     ("seed = -1", "greater than or equal to 0"),
     ("[data]\nbenchmark = 'locom'", "one of locomo expected"),
     ("[data]\nbenchmark = 'locomo'\nsplit = 'sealed'", "split"),
     ("[[stores]]\nname = 'a'\n[[stores]]\nname = 'a'", "different names expected"),
     ("[[stores]]\nencoder = 'minilm(max_token=3)'", "did you mean max_tokens"),
+    ("[models.small]\nmodel = 'm'\nmodl = 'm'", "modl: Extra inputs are not permitted"),
+    ("[models.small]\nmodel = 'm'\nbase_url = 'ftp://x'", "base_url"),
+    ("[models.small]\nmodel = 'm'\nconcurrency = 0", "greater than or equal to 1"),
+    ("[models.small]\nmodel = 'm'\nkey_variable = 'sk-my key'", "key_variable"),
+    ("[models.small]\nmodel = 'm'\nprompt_price = 1", "expected together"),
+    ("[models.small]\nmodel = 'm'\nextra = {temperature = 1}", "'temperature' found; it is set elsewhere"),
+    ("answerer = 'prompted(model=big)'", r"\[models.big\] expected"),
     ("not toml", "TOML expected"),
 ]
 
@@ -56,6 +63,17 @@ def test_where_the_data_lies_is_not_part_of_the_digest_and_all_else_is() -> None
         assert load("sample", change).digest != one.digest
 
 
+def test_how_a_model_is_reached_is_not_part_of_the_digest_and_what_it_replies_is() -> None:
+    one = load("sample", {"models.small.model": "m"})
+    assert one.digest != load("sample").digest
+    for key, value in (("base_url", "http://x/v1"), ("concurrency", 3), ("key_variable", "K"), ("batch", True)):
+        assert load("sample", {"models.small.model": "m", f"models.small.{key}": value}).digest == one.digest
+    for key, value in (("temperature", 0.5), ("max_tokens", 9), ("extra", {"top_k": 1}), ("model", "n")):
+        assert load("sample", {"models.small.model": "m", f"models.small.{key}": value}).digest != one.digest
+    model = one.plan("lake", "d", "g").model("small")
+    assert (model.name, model.model, model.key_variable) == ("small", "m", "OPENAI_API_KEY")
+
+
 def test_settings_are_toml_values_or_bare_words() -> None:
     assert setting("seed=7") == ("seed", 7)
     assert setting("stores.0.pool.fusion=rrf") == ("stores.0.pool.fusion", "rrf")
@@ -79,7 +97,7 @@ def test_stages_are_chosen_by_only_or_until() -> None:
             chosen(only, until)
 
 
-@pytest.mark.parametrize("command", ["run", "report", "status", "arms", "doctor", "fetch", "bench"])
+@pytest.mark.parametrize("command", ["run", "report", "status", "estimate", "arms", "doctor", "fetch", "bench"])
 def test_every_command_explains_itself(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
     assert result.exit_code == 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,9 +17,11 @@ from werkzeug.serving import make_server
 from flows import protocol as protocols
 from flows.stages import STAGES
 from storage import vectors
+from storage.calls import Ledger
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.schemas import SELECTIONS, STATES, VERDICTS
+from storage.schemas import CALLS, SELECTIONS, STATES, VERDICTS
+from storage.submissions import Submission, Submissions
 from storage.tables import CorruptPart
 from tests.conftest import write_locomo
 from tests.test_storage_tables import SPEC
@@ -98,6 +101,21 @@ def test_writers_at_once_lose_and_double_nothing(s3: Flaky) -> None:
         list(pool.map(write, range(4)))
     found = Lake("s3://bucket/many").table(SPEC, "2" * 64).read()["key"].to_list()
     assert sorted(found) == sorted(set(found)) == [f"k{i:02}" for i in range(25)]
+
+
+def test_calls_are_kept_and_shared_there(s3: Flaky) -> None:
+    one, other = (Ledger(Lake.open("s3://bucket/calls")) for _ in range(2))
+    row: dict[str, Any] = dict.fromkeys(CALLS.schema.names, "x") | {"repeat": 0, "characters": 1, "attempts": 1}
+    row |= dict.fromkeys(("prompt_tokens", "completion_tokens", "cost", "latency_s", "top_logprobs"))
+    for name in "ab":
+        one.append([row | {"request": name, "answered_at": datetime(2026, 1, 1)}])
+        assert name in other.find("ab")
+    assert one.find("abc") == other.find("abc") and len(other.rows()) == 2
+    out, item = Submissions(Lake("s3://bucket/calls")), Submission("n", "e", ({"request": "a"},))
+    out.note(item)
+    assert out.out("e", ["a"]) == [item] and out.out("e", ["b"]) == out.out("f", ["a"]) == []
+    out.forget(item)
+    assert out.out("e", ["a"]) == []
 
 
 def test_slow_down_is_tried_again(s3: Flaky) -> None:

@@ -12,7 +12,12 @@ from storage.errors import InputError
 from tasks.encoders import minilm
 from tasks.encoders.endpoint import Endpoint
 from tasks.encoders.minilm import MiniLm, count_tokens
+from tasks.llm import embed
+from tasks.llm.patience import Policy
 from tasks.outcomes import EndpointError
+from tests.fault_server import CUT, MALFORMED, WRONG_ORDER, Fault, FaultServer, error
+
+QUICK = Policy(attempts=6, first_wait_s=0.001)
 
 TEXTS = ["a parrot", "She adopted a green parrot yesterday.", "", "double bass " * 400, "Øystein, 日本, \u202e \x07"]
 
@@ -88,9 +93,14 @@ def test_a_refused_key_or_model_says_so_without_the_key(
     assert "sk-secret" not in str(caught.value) + str(caught.value.__cause__)
 
 
-def test_a_reply_that_is_not_json_or_lacks_vectors_is_an_endpoint_error(httpserver: HTTPServer) -> None:
-    httpserver.expect_request("/a/embeddings").respond_with_data("<html>", content_type="application/json")
-    httpserver.expect_request("/b/embeddings").respond_with_json({"object": "list", "data": [], "model": "m"})
-    for place in ("/a", "/b"):
-        with pytest.raises(EndpointError):
-            Endpoint("m", httpserver.url_for(place)).encode(["a"])
+def test_a_reply_that_lacks_vectors_is_an_endpoint_error_and_one_that_is_not_json_is_tried_again() -> None:
+    with FaultServer() as endpoint:
+        endpoint.faults.append(Fault(raw='{"object": "list", "data": [], "model": "m"}'))
+        with pytest.raises(EndpointError, match="1 vectors expected, 0 found"):
+            embed(endpoint.url, "m", ["a"])
+        endpoint.faults.extend([MALFORMED, error(429, retry_after="0.01"), error(500), CUT, WRONG_ORDER])
+        assert embed(endpoint.url, "m", ["a", "bc"], policy=QUICK) == [[1.0, 3.0], [2.0, 3.0]]
+        assert len(endpoint.asked("/embeddings")) == 6
+        endpoint.faults.extend([MALFORMED] * 6)
+        with pytest.raises(EndpointError, match="no usable reply, a malformed reply"):
+            embed(endpoint.url, "m", ["a"], policy=QUICK)

@@ -1,5 +1,7 @@
 """A reply is had where it can be, kept the moment it comes, and never asked for twice."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -34,6 +36,7 @@ from tests.fault_server import (
     said,
 )
 
+ROOT = Path(__file__).parents[1]
 QUICK = Policy(attempts=4, first_wait_s=0.001)
 
 
@@ -363,3 +366,45 @@ def test_an_empty_base_url_is_that_of_the_environment(
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
     assert ask(str(tmp_path), requests(Model("small", "m"), "q"))[0].text == "echo: q"
+
+
+_ASKER = """
+import sys
+from tasks.llm import Message, Model, Request, ask
+lake, url, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+model = Model("small", "m", url, concurrency=4)
+asked = [Request(model, (Message("user", f"q{number}"),), "p") for number in range(count)]
+ask(lake, asked, on_reply=lambda place, reply: print(reply.text, flush=True))
+"""
+
+
+def test_after_a_kill_only_requests_in_flight_are_asked_again(endpoint: FaultServer, tmp_path: Path) -> None:
+    endpoint.latency_s = 0.02
+    command = [sys.executable, "-c", _ASKER, str(tmp_path), endpoint.url, "400"]
+    handed_on: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as run:
+        assert run.stdout
+        handed_on += [run.stdout.readline().strip() for _ in range(40)]
+        run.kill()
+        handed_on += run.stdout.read().split("\n")[:-1]
+    before = [seen.body["messages"][0]["content"] for seen in endpoint.asked()]
+    assert 40 <= len(handed_on) < 400
+    replies = ask(str(tmp_path), requests(model(endpoint, temperature=None, max_tokens=None), *_numbered(400)))
+    assert [reply.text for reply in replies] == [f"echo: {text}" for text in _numbered(400)]
+    again = [seen.body["messages"][0]["content"] for seen in endpoint.asked()][len(before) :]
+    assert not {f"echo: {text}" for text in again} & set(handed_on), "none that was handed on is asked again"
+    assert len(set(again) & set(before)) <= 4, "only what was in flight is"
+    assert len(again) == len(set(again))
+
+
+def test_processes_that_share_a_lake_share_its_replies(endpoint: FaultServer, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _ASKER, str(tmp_path), endpoint.url, "20"]
+    one = model(endpoint, temperature=None, max_tokens=None)
+    ask(str(tmp_path), requests(one, *_numbered(5)))
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    assert len(ask(str(tmp_path), requests(one, *_numbered(20)))) == 20
+    assert len(endpoint.asked()) == 20
+
+
+def _numbered(count: int) -> list[str]:
+    return [f"q{number}" for number in range(count)]

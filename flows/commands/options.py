@@ -50,6 +50,20 @@ def chosen_protocol(
     """
     from tasks.sources import locate
 
+    said = changed_protocol(name, data, arms, limit, conversations, changes)
+    locate(said.data.benchmark, said.data.path)
+    return said
+
+
+def changed_protocol(
+    name: str,
+    data: str | None,
+    arms: list[str] | None,
+    limit: int | None,
+    conversations: list[str] | None,
+    changes: list[str] | None,
+) -> Protocol:
+    """As `chosen_protocol`, but its data need not be there."""
     made = dict(protocols.setting(change) for change in changes or [])
     given = {
         "data.path": data,
@@ -58,9 +72,7 @@ def chosen_protocol(
         "data.conversations": split(conversations),
     }
     made |= {key: value for key, value in given.items() if value}
-    said = protocols.load(name, made)
-    locate(said.data.benchmark, said.data.path)
-    return said
+    return protocols.load(name, made)
 
 
 def split(values: list[str] | None) -> list[str]:

@@ -30,6 +30,7 @@ from flows.protocol import Protocol
 from flows.server import configure
 from flows.stages import chosen
 from storage.lake import Lake
+from tasks.llm.budget import budget
 
 
 def run(
@@ -42,6 +43,12 @@ def run(
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
     workers: Annotated[int, typer.Option(min=1, help="Shards that are worked on at the same time.")] = 2,
+    max_calls: Annotated[
+        int | None, typer.Option("--max-calls", min=0, help="Stop after this many calls to models; run again to go on.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", min=0, help="Stop before models cost more US dollars than this.")
+    ] = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -51,7 +58,8 @@ def run(
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
     stages = chosen(only, until)
     root = str(Lake.open(lake).root)
-    summary = run_flow(said, root, stages, workers, quiet=quiet or as_json, verbose=verbose)
+    with budget(root, max_calls=max_calls, max_cost=max_cost):
+        summary = run_flow(said, root, stages, workers, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
     else:

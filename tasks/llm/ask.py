@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from pathlib import Path
 from queue import SimpleQueue
 
 from storage.calls import Ledger
 from storage.lake import Lake
+from storage.places import spelled
 from tasks.llm.batch import ask_batch
 from tasks.llm.engine import engine
 from tasks.llm.model import Reply, Request
@@ -38,7 +38,7 @@ def ask(
             if on_reply:
                 on_reply(place, reply)
 
-    root, book = str(Path(lake).resolve()), ledger(lake)
+    root, book = spelled(lake), ledger(lake)
     for digest, row in book.find(places).items():
         take(digest, from_row(row))
     missing = [requests[held[0]] for held in places.values() if replies[held[0]] is None]
@@ -77,7 +77,7 @@ def _by_model(requests: Iterable[Request]) -> list[list[Request]]:
 
 def ledger(lake: str) -> Ledger:
     """The ledger of a lake, one a process."""
-    return _ledger(str(Path(lake).resolve()), os.getpid())
+    return _ledger(spelled(lake), os.getpid())
 
 
 @cache

@@ -4,9 +4,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from storage.errors import InputError
+from storage.places import spelled
 
 
 class BudgetStop(RuntimeError):
@@ -15,7 +15,7 @@ class BudgetStop(RuntimeError):
     def __init__(self, limit: str, calls: int, cost: float) -> None:
         self.calls, self.cost = calls, cost
         super().__init__(
-            f"budget: {limit} reached after {calls:,} calls and {cost:.4f} US dollars; "
+            f"budget: {limit} reached after {calls:,} calls and {cost:.4g} US dollars; "
             f"every reply is kept, run again to go on"
         )
 
@@ -70,7 +70,7 @@ _IN_FORCE: dict[str, Budget] = {}
 @contextmanager
 def budget(lake: str, *, max_calls: int | None = None, max_cost: float | None = None) -> Iterator[Budget]:
     """Within the block, calls for `lake` from any thread of this process are counted and bounded."""
-    root = str(Path(lake).resolve())
+    root = spelled(lake)
     held = _IN_FORCE.get(root)
     _IN_FORCE[root] = Budget(max_calls, max_cost)
     try:
@@ -83,4 +83,4 @@ def budget(lake: str, *, max_calls: int | None = None, max_cost: float | None = 
 
 def in_force(lake: str) -> Budget:
     """The budget of a lake's calls; without bounds where none was set."""
-    return _IN_FORCE.get(str(Path(lake).resolve())) or Budget()
+    return _IN_FORCE.get(spelled(lake)) or Budget()

@@ -36,14 +36,15 @@ class Malformed(Exception):
 
 def fault(error: Exception, key: str) -> Fault:
     """The fault behind an exception of the client; `key` never stands in it. Raises what it does not know."""
+    import httpx2
     import openai
 
     if isinstance(error, openai.APIStatusError):
         return _status(error, key)
+    if isinstance(error, openai.APIConnectionError) and not isinstance(error.__cause__, httpx2.ReadTimeout):
+        return Fault("the connection failed", again=True)
     if isinstance(error, TimeoutError | openai.APITimeoutError):
         return Fault("no reply in time", again=True)
-    if isinstance(error, openai.APIConnectionError):
-        return Fault("the connection failed", again=True)
     if isinstance(error, Malformed | json.JSONDecodeError | openai.APIError | UnicodeDecodeError):
         return Fault("a malformed reply", again=True)
     raise error

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from storage.digests import digest
 from storage.errors import InputError
+from tasks.llm.model import Message
 
 SHIPPED = Path(__file__).parent
 ROLES = ("system", "user", "assistant")
@@ -16,13 +16,6 @@ ROLES = ("system", "user", "assistant")
 _HEADING = re.compile(rf"^## ({'|'.join(ROLES)})[ \t]*$", re.MULTILINE)
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _BARE = re.compile(r"[\w-]+")
-
-
-class Message(NamedTuple):
-    """One message of a request; `role` is one of `ROLES`."""
-
-    role: str
-    content: str
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,101 @@
+"""`suffice calibrate`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from flows.commands.options import (
+    ConversationsOption,
+    DataOption,
+    JsonOption,
+    LakeOption,
+    LimitOption,
+    QuietOption,
+    SetOption,
+    VerboseOption,
+    changed_protocol,
+    chosen_protocol,
+)
+from flows.commands.screen import console, percent, print_json
+from flows.progress import shown
+from flows.protocol import with_judges
+from flows.server import configure
+from storage.lake import Lake
+
+
+def calibrate(
+    judge: Annotated[str, typer.Argument(help="The judge to measure: lexical_match, 'lenient(model=small)'.")],
+    protocol: Annotated[str, typer.Option("--protocol", help="Whose questions and models are used.")] = "sample",
+    data: DataOption = None,
+    lake: LakeOption = Path("lake"),
+    limit: LimitOption = None,
+    conversations: ConversationsOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Measure how often a judge errs: on wrong replies, specific and vague, and on good ones, planted by rule.
+
+    A wrong reply that is specific is the gold answer of another question of the same kind and conversation. Where
+    --data is a folder of the public LoCoMo audit, its planted and real answers are judged instead; its own votes are
+    the judge 'recorded(path=FOLDER)'. The rates correct the accuracy of every arm that the judge has judged.
+    """
+    from tasks.audit import is_audit
+
+    if data is not None and is_audit(data):
+        from flows.calibrate import calibrate_audit
+
+        said = with_judges(changed_protocol(protocol, None, None, None, None, set_), [judge])
+        found: dict[str, Any] = calibrate_audit(said, str(Lake.open(lake).root), judge, data, limit)
+    else:
+        said = with_judges(chosen_protocol(protocol, data, None, limit, conversations, set_), [judge])
+        root = Lake.open(lake).root
+        configure(Lake(root).prefect, verbose=verbose)
+        from flows.calibrate import calibrate as flow
+
+        with shown(Console(stderr=True), quiet=quiet or as_json):
+            found = flow(said, str(root), judge)
+    if as_json:
+        print_json(found)
+        return
+    out = console()
+    out.print(_rates(found))
+    if found["accuracy"]:
+        out.print(_accuracy(found))
+        out.print(
+            "Corrected for the judge's errors (Rogan-Gladen). A reader's wrong answers lie between specific and vague: "
+            "the two columns bound the truth.",
+            highlight=False,
+        )
+
+
+def _rates(found: dict[str, Any]) -> Table:
+    table = Table(title=f"Errors of {escape(found['judge'])}", title_justify="left", box=SIMPLE)
+    for name in ("", "replies", "%", "95 % interval"):
+        table.add_column(name, justify="right" if name else "left")
+    for row in found["rates"]:
+        table.add_row(row["what"], f"{row['n']:,}", percent(row["rate"], 2), _interval(row))
+    return table
+
+
+def _accuracy(found: dict[str, Any]) -> Table:
+    table = Table(title="Accuracy by this judge, %", title_justify="left", box=SIMPLE)
+    for name in ("answers", "n", "as judged", "interval", "corrected by specific", "corrected by vague"):
+        table.add_column(name, justify="left" if name == "answers" else "right")
+    for row in found["accuracy"]:
+        estimates = [
+            f"{percent(row[by]['value'], 2)} [{_interval(row[by])}]" if row[by] else "not possible"
+            for by in ("by specific", "by vague")
+        ]
+        table.add_row(escape(row["answers"]), f"{row['n']:,}", percent(row["accuracy"], 2), _interval(row), *estimates)
+    return table
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return "" if row["low"] is None else f"{percent(row['low'], 2)} to {percent(row['high'], 2)}"

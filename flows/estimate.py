@@ -1,0 +1,14 @@
+"""What a protocol will ask of models, in calls, tokens and money, given what a lake holds."""
+
+from flows.protocol import Protocol
+from storage.lake import Lake
+from tasks.forecast import Forecast, forecast
+from tasks.ingest import ingest
+from tasks.sources import locate
+
+
+def estimate(protocol: Protocol, lake: str) -> list[Forecast]:
+    """One row a part that asks a model. Ingests the data and writes records if the lake lacks them; asks nothing."""
+    data, root = protocol.data, str(Lake.open(lake).root)
+    dataset = ingest(root, data.benchmark, str(locate(data.benchmark, data.path)), data.sha256 or None)
+    return forecast(protocol.plan(root, dataset.dataset, dataset.gold))
