@@ -175,7 +175,7 @@ def _fold_measures(results: Results, statistics: Statistics) -> list[Measure]:
 def _fold_table(results: Results, statistics: Statistics, measure: Measure) -> Table:
     """Each fold beside the pooled mean."""
     folds = by_fold(results, (measure.name,))
-    heads = [Head("Pooled", measure.definition), *(Head(_unbroken(", ".join(fold.conversations)), "") for fold in folds)]
+    heads = [Head("Pooled", measure.definition), *(Head(_unbroken(fold.conversations), "") for fold in folds)]
 
     def show(group: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
         if place == 0:
@@ -223,9 +223,9 @@ def _difference_table(statistics: Statistics) -> Table | None:
     return _table("Difference from hybrid, percentage points", heads, kept, show) if kept else None
 
 
-def _unbroken(names: str) -> str:
+def _unbroken(names: Sequence[str]) -> str:
     """Names with hyphens at which no line may end."""
-    return names.replace("-", "\u2011")
+    return ", ".join(names).replace("-", "\u2011")
 
 
 def _score_measures(results: Results, statistics: Statistics) -> list[Measure]:
