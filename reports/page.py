@@ -175,7 +175,7 @@ def _fold_measures(results: Results, statistics: Statistics) -> list[Measure]:
 def _fold_table(results: Results, statistics: Statistics, measure: Measure) -> Table:
     """Each fold beside the pooled mean."""
     folds = by_fold(results, (measure.name,))
-    heads = [Head("Pooled", measure.definition), *(Head(", ".join(fold.conversations), "") for fold in folds)]
+    heads = [Head("Pooled", measure.definition), *(Head(_unbroken(fold.conversations), "") for fold in folds)]
 
     def show(group: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
         if place == 0:
@@ -221,6 +221,11 @@ def _difference_table(statistics: Statistics) -> Table | None:
 
     kept = [group for group in groups if group.ranked]
     return _table("Difference from hybrid, percentage points", heads, kept, show) if kept else None
+
+
+def _unbroken(names: Sequence[str]) -> str:
+    """Names with hyphens at which no line may end."""
+    return ", ".join(names).replace("-", "\u2011")
 
 
 def _score_measures(results: Results, statistics: Statistics) -> list[Measure]:

@@ -263,6 +263,24 @@ def test_a_conversation_or_kind_that_the_data_lacks_is_refused(tmp_path: Path, r
     data = write_locomo(tmp_path / "x.json")
     with pytest.raises(InputError, match=r"data.conversations: some of c1 expected, 'c9' found"):
         run(_protocol(data, **{"data.conversations": ["c9"]}), tmp_path / "lake")
+    with pytest.raises(InputError, match=r"data.questions: some of c1/q0, c1/q1, c1/q2 expected, 'c1/q9' found"):
+        run(_protocol(data, **{"data.questions": ["c1/q9"]}), tmp_path / "lake")
+    with pytest.raises(InputError, match=r"data.folds: some of c1 expected, 'c2' found"):
+        run(_protocol(data, **{"data.folds": [["c1"], ["c2"]]}), tmp_path / "lake")
+
+
+def test_named_questions_alone_are_run_and_without_a_judge_none_is_answered(tmp_path: Path, run: Run) -> None:
+    data, lake = write_locomo(tmp_path / "x.json"), tmp_path / "lake"
+    said = _protocol(data, **{"data.questions": ["c1/q1"], "judges": [], "arms": ["hybrid@k1", "bfr_text@C1k2"]})
+    summary = run(said, lake)
+    assert summary["questions"] == 1
+    assert summary["new"]["compose"] == 2
+    assert summary["new"]["answer"] == 0
+    plan = _plan(said, lake)
+    assert not Lake(lake).table(ANSWERS, plan.answers).holds_any()
+    report = Path(summary["paths"]["report"]).read_text(encoding="utf-8")
+    assert "Before and after completion" in report
+    assert "Scores of answers" not in report
 
 
 def _command(lake: Path, data: Path, *more: str) -> list[str]:
