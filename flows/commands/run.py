@@ -27,6 +27,7 @@ from flows.commands.options import (
 from flows.commands.screen import console, print_json
 from flows.progress import shown
 from flows.protocol import Protocol
+from flows.runners import THREADS, task_runner
 from flows.server import configure
 from flows.stages import chosen
 from storage.lake import Lake
@@ -42,6 +43,9 @@ def run(
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
     workers: Annotated[int, typer.Option(min=1, help="Shards that are worked on at the same time.")] = 2,
+    runner: Annotated[
+        str, typer.Option("--runner", help="Where: threads, dask (a local cluster), or dask://host:port.")
+    ] = THREADS,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -51,7 +55,7 @@ def run(
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
     stages = chosen(only, until)
     root = str(Lake.open(lake).root)
-    summary = run_flow(said, root, stages, workers, quiet=quiet or as_json, verbose=verbose)
+    summary = run_flow(said, root, stages, runner=runner, workers=workers, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
     else:
@@ -73,7 +77,7 @@ def report(
     """Write the report of what the lake holds for a protocol, and compute nothing else."""
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
     root = str(Lake.open(lake).root)
-    summary = run_flow(said, root, ("report",), 1, quiet=quiet or as_json, verbose=verbose)
+    summary = run_flow(said, root, ("report",), quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
     else:
@@ -81,19 +85,25 @@ def report(
 
 
 def run_flow(
-    said: Protocol, root: str, stages: tuple[str, ...], workers: int, *, quiet: bool, verbose: bool
+    said: Protocol,
+    root: str,
+    stages: tuple[str, ...],
+    *,
+    runner: str = THREADS,
+    workers: int = 1,
+    quiet: bool,
+    verbose: bool,
 ) -> dict[str, Any]:
     """The summary of the benchmark flow, run in this process."""
     configure(Lake(root).prefect, verbose=verbose)
     if not quiet and sys.stderr.isatty():
         Console(stderr=True).print("starting Prefect (10 to 30 s where it runs its own server)", style="dim")
-    from prefect.task_runners import ThreadPoolTaskRunner
-
     from flows.benchmark import benchmark
 
+    where = task_runner(runner, workers)
+
     with shown(Console(stderr=True), quiet=quiet):
-        runner: Any = ThreadPoolTaskRunner(max_workers=workers)
-        summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, root, stages)
+        summary: dict[str, Any] = benchmark.with_options(task_runner=where)(said, root, stages)
     return summary
 
 
