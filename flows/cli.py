@@ -12,13 +12,17 @@ from flows.commands.bench import bench
 from flows.commands.doctor import doctor
 from flows.commands.fetch import fetch
 from flows.commands.lake import lake
+from flows.commands.resume import resume
 from flows.commands.run import report, run
+from flows.commands.serve import serve
 from flows.commands.status import status
 from flows.commands.trace import trace
 from storage.errors import InputError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
+    "resume": resume,
+    "serve": serve,
     "report": report,
     "status": status,
     "analyse": analyse,

@@ -25,6 +25,7 @@ from flows.commands.options import (
     chosen_protocol,
 )
 from flows.commands.screen import console, print_json
+from flows.ending import ends_at_once
 from flows.progress import shown
 from flows.protocol import Protocol
 from flows.runners import THREADS, task_runner
@@ -59,7 +60,7 @@ def run(
     if as_json:
         print_json(summary)
     else:
-        _print_summary(summary)
+        print_summary(summary)
 
 
 def report(
@@ -81,7 +82,7 @@ def report(
     if as_json:
         print_json(summary)
     else:
-        _print_summary(summary)
+        print_summary(summary)
 
 
 def run_flow(
@@ -102,12 +103,13 @@ def run_flow(
 
     where = task_runner(runner, workers)
 
-    with shown(Console(stderr=True), quiet=quiet):
+    with ends_at_once(), shown(Console(stderr=True), quiet=quiet):
         summary: dict[str, Any] = benchmark.with_options(task_runner=where)(said, root, stages)
     return summary
 
 
-def _print_summary(summary: Mapping[str, Any]) -> None:
+def print_summary(summary: Mapping[str, Any]) -> None:
+    """What a run made, for people."""
     out = console()
     if "headline" in summary:
         _print_headline(out, summary["headline"], summary["offline"])
