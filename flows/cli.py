@@ -16,7 +16,9 @@ from flows.commands.estimate import estimate
 from flows.commands.fetch import fetch
 from flows.commands.lake import lake
 from flows.commands.rejudge import rejudge
+from flows.commands.resume import resume
 from flows.commands.run import report, run
+from flows.commands.serve import serve
 from flows.commands.status import status
 from flows.commands.trace import trace
 from storage.errors import InputError
@@ -24,6 +26,8 @@ from tasks.llm.budget import BudgetStop
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
+    "resume": resume,
+    "serve": serve,
     "report": report,
     "rejudge": rejudge,
     "calibrate": calibrate,

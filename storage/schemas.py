@@ -236,6 +236,21 @@ CALLS = TableSpec(
     ),
     ("request", "status"),
 )
+STARTS = TableSpec(
+    "starts",
+    pa.schema(
+        [
+            _field("run", _TEXT),
+            _field("protocol", _TEXT, "JSON"),
+            _field("stages", _IDS),
+            _field("started_at", _TIME, "UTC"),
+            _field("host", _TEXT),
+            _field("process", pa.int64(), "process id on the host"),
+            _field("flow_run", _TEXT, "Prefect's id", null=True),
+        ]
+    ),
+    ("run",),
+)
 RUNS = TableSpec(
     "runs",
     pa.schema(
@@ -243,7 +258,7 @@ RUNS = TableSpec(
             _field("run", _TEXT),
             _field("protocol", _TEXT, "name"),
             _field("digest", _TEXT, "protocol digest"),
-            _field("started_at", _TIME, "UTC"),
+            _field("ended_at", _TIME, "UTC"),
             _field("summary", _TEXT, "JSON: counts, reuse, timings in seconds"),
         ]
     ),
