@@ -15,6 +15,7 @@ from flows.commands.doctor import doctor
 from flows.commands.estimate import estimate
 from flows.commands.fetch import fetch
 from flows.commands.lake import lake
+from flows.commands.pool import pool
 from flows.commands.rejudge import rejudge
 from flows.commands.resume import resume
 from flows.commands.run import report, run
@@ -40,6 +41,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
     "fetch": fetch,
     "lake": lake,
+    "pool": pool,
     "bench": bench,
 }
 

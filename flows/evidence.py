@@ -1,5 +1,6 @@
 """Records, index, pools and every arm's evidence."""
 
+from time import perf_counter
 from typing import Any
 
 from prefect import flow
@@ -9,10 +10,11 @@ from flows.protocol import Protocol
 from flows.shards import Log
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.schemas import INDEXES, RECORDS
+from storage.schemas import IMPORTED, INDEXES, RECORDS
 from tasks.candidates import missing_pools, pool_task
 from tasks.compose import compose_task, missing_cells
 from tasks.consult import consult_task
+from tasks.imported.bringing import bring
 from tasks.index import chunks_to_embed, embed_task, index_task
 from tasks.oracle import oracle_task
 from tasks.plan import Plan
@@ -21,15 +23,18 @@ from tasks.warm import warm_task
 
 
 def store_stage(plan: Plan, log: Log) -> None:
-    """Write the records of every store."""
-    log.run("store", [(store_task, (plan, store)) for store in plan.stores])
+    """Write the records of every store; pools of another system are read here, since workers may not see their file."""
+    imported, start = [store for store in plan.stores if store.pools], perf_counter()
+    log.run("store", [(store_task, (plan, store)) for store in plan.stores if not store.pools])
+    if imported:
+        log.end("store", sum(bring(plan, store) for store in imported), perf_counter() - start)
 
 
 def index_stage(plan: Plan, log: Log) -> None:
     """Embed what has no vector, while readers compile their kernels; then build the indexes."""
     lake = Lake(plan.lake)
     for store in plan.stores:
-        if not lake.table(RECORDS, store.store).holds_any():
+        if not lake.table(IMPORTED if store.pools else RECORDS, store.store).holds_any():
             raise InputError(f"stage index: records of store {store.name} expected, none found; run stage store first")
     chunks = [(embed_task, (plan, store, chunk)) for store in plan.stores for chunk in chunks_to_embed(plan, store)]
     warm = [(warm_task, (plan,))] if chunks else []
@@ -39,7 +44,7 @@ def index_stage(plan: Plan, log: Log) -> None:
 def pool_stage(plan: Plan, log: Log) -> None:
     """Collect the candidates of every question."""
     for store in plan.stores:
-        if not Lake(plan.lake).table(INDEXES, store.index).holds_any():
+        if not store.pools and not Lake(plan.lake).table(INDEXES, store.index).holds_any():
             raise InputError(f"stage pool: an index of store {store.name} expected, none found; run stage index first")
     log.run(
         "pool",

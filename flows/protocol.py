@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from storage.digests import digest
 from storage.errors import InputError
+from storage.pool_files import pool_digest
 from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.arms import arms
@@ -75,12 +76,17 @@ class Store(_Part):
     writer: str = "turns"
     encoder: str = "minilm"
     pool: Pool = Pool()
+    pools: str = Field("", description="pools of another system: a Parquet file or its folder; no writer, no fusion")
 
     @model_validator(mode="after")
     def _parts_exist(self) -> "Store":
         specs.make(WRITERS, self.writer, "writer")
         specs.make(ENCODERS, self.encoder, "encoder")
         specs.make(FUSIONS, self.pool.fusion, "pool.fusion")
+        if self.pools and self.writer != "turns":
+            raise ValueError("pools: no writer expected beside pools of another system, one found")
+        if self.encoder == "imported" and not self.pools:
+            raise ValueError("encoder: imported expected only beside pools of another system; name them with pools")
         return self
 
 
@@ -188,6 +194,9 @@ class Protocol(_Part):
         """The address of everything the file says but where the data lies and how models are reached."""
         said = self.model_dump(mode="json")
         said["data"].pop("path")
+        for store in said["stores"]:
+            if place := store.pop("pools"):
+                store["pools"] = pool_digest(place)
         said["models"] = {model.name: model.identity() for model in self.named_models}
         return digest(said)
 
@@ -213,6 +222,8 @@ class Protocol(_Part):
                     fusion=store.pool.fusion,
                     size=store.pool.size,
                     conversations=self.data.conversations,
+                    pools=store.pools,
+                    pools_digest=pool_digest(store.pools) if store.pools else "",
                 )
                 for store in self.stores
             ),

@@ -16,7 +16,7 @@ from reports import load
 from reports.results import Arm, Results
 from storage.digests import digest, short
 from storage.lake import Lake
-from storage.schemas import ANSWERS, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.schemas import ANSWERS, IMPORTED, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
 from storage.tables import write_whole
 from tasks import arms as planned
 from tasks import specs
@@ -80,6 +80,7 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
     for store in place.stores:
         tables += [
             lake.table(RECORDS, store.store),
+            lake.table(IMPORTED, store.store),
             lake.table(STATES, store.store),
             *(lake.table(SELECTIONS, address) for address in store.selections),
             lake.table(SCORES, store.scores),

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from flows.protocol import Protocol
 from storage.lake import Lake
-from storage.schemas import CONVERSATIONS, INDEXES, RECORDS
+from storage.schemas import CONVERSATIONS, IMPORTED, INDEXES, RECORDS
 from tasks.adjudicate import unadjudicated
 from tasks.answer import selected_states, unanswered
 from tasks.candidates import missing_pools
@@ -34,12 +34,14 @@ def held(protocol: Protocol, lake: str) -> list[Held]:
     rows = [Held("ingest", "turns", turns, turns), Held("ingest", "questions", questions, questions)]
     for store in plan.stores:
         conversations = len(set(place.table(CONVERSATIONS, plan.dataset).read(["conversation_id"])["conversation_id"]))
-        written = len(set(place.table(RECORDS, store.store).read(["conversation_id"])["conversation_id"]))
+        records = place.table(IMPORTED if store.pools else RECORDS, store.store)
+        written = len(set(records.read(["conversation_id"])["conversation_id"]))
         rows.append(Held("store", f"{store.name}: conversations", written, conversations))
         texts = texts_to_embed(plan, store)
         lacking = len(missing_vectors(plan, store, [text_address(text) for text in texts]))
         rows.append(Held("index", f"{store.name}: vectors", len(texts) - lacking, len(texts)))
-        rows.append(Held("index", f"{store.name}: index", int(place.table(INDEXES, store.index).holds_any()), 1))
+        if not store.pools:
+            rows.append(Held("index", f"{store.name}: index", int(place.table(INDEXES, store.index).holds_any()), 1))
         rows.append(Held("pool", f"{store.name}: pools", questions - len(missing_pools(plan, store)), questions))
         arms = plan.arms_of(store)
         cells = questions * len(arms)

@@ -8,7 +8,7 @@ import polars as pl
 from reports.results import Arm
 from storage.digests import digest
 from storage.lake import Lake
-from storage.schemas import ANSWERS, GOLD, QUESTIONS, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.schemas import ANSWERS, GOLD, IMPORTED, QUESTIONS, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
 
 BASELINE = "hybrid"
 
@@ -173,8 +173,7 @@ def _records(lake: Lake, addresses: Addresses) -> pl.DataFrame:
         "source_turn_ids",
     ]
     frames = [
-        lake.table(RECORDS, store.store)
-        .read(columns)
+        pl.concat([lake.table(table, store.store).read(columns) for table in (RECORDS, IMPORTED)])
         .sort("conversation_id", "position")
         .select(pl.lit(store.name).alias("store"), *columns)
         .with_columns(pl.col("position").cast(pl.Int64))

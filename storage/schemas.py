@@ -96,6 +96,41 @@ RECORDS = TableSpec(
     ),
     ("id",),
 )
+IMPORTED = TableSpec(
+    "imported",
+    pa.schema(
+        [
+            *RECORDS.schema,
+            _field("source_session_ids", _IDS, "sessions that another system names as the record's sources"),
+        ]
+    ),
+    ("id",),
+)
+LISTS = TableSpec(
+    "lists",
+    pa.schema(
+        [
+            _field("question_id", _TEXT),
+            _field("record_ids", _IDS, "another system's order, best first"),
+            _field("native", pa.list_(pa.float64()), "its score, higher is better; minus the rank where it has none"),
+        ]
+    ),
+    ("question_id",),
+)
+RESIDENT = TableSpec(
+    "resident",
+    pa.schema(
+        [
+            _field("id", _TEXT),
+            _field("conversation_id", _TEXT),
+            _field("question_id", _TEXT, "null: shown with every question of the conversation", null=True),
+            _field("place", pa.int32(), "order in which it is shown"),
+            _field("text", _TEXT),
+            _field("tokens", pa.int32(), "tokens of the text"),
+        ]
+    ),
+    ("id",),
+)
 EMBEDDINGS = TableSpec(
     "embeddings",
     pa.schema(

@@ -33,7 +33,7 @@ def adjudicate(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     states = lake.table(STATES, store.store).read().join(missing, on=missing.columns, how="semi")
     questions = {question.id: question for question in plan.questions(conversation_id)}
     gold = plan.gold_of(conversation_id)
-    records = {record.id: record for record in plan.records(store, conversation_id)}
+    records = plan.shown(store, conversation_id)
     exhibits = [
         Exhibit(_blind(questions[id]), gold[id].answer or "", rendered(records[record] for record in held))
         for id, held in states.select("question_id", "record_ids").iter_rows()

@@ -28,7 +28,7 @@ def answer(plan: Plan, store: StorePlan, conversation_id: str) -> int:
         return 0
     states = lake.table(STATES, store.store).read().join(missing, on=missing.columns, how="semi")
     questions = {question.id: question for question in plan.questions(conversation_id)}
-    records = {record.id: record for record in plan.records(store, conversation_id)}
+    records = plan.shown(store, conversation_id)
     items = [
         (questions[row["question_id"]], [records[id] for id in row["record_ids"]])
         for row in states.iter_rows(named=True)

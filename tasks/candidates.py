@@ -7,6 +7,7 @@ from storage import vectors
 from storage.lake import Lake
 from storage.schemas import POOLS
 from tasks import specs
+from tasks.imported.pools import given_pools
 from tasks.index import embedded
 from tasks.plan import Plan, StorePlan
 from tasks.pool import FUSIONS, Lexicon, candidates
@@ -22,6 +23,8 @@ def build_pools(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     ids = list(questions)
     if not ids:
         return 0
+    if store.pools:
+        return table.append(given_pools(plan, store, conversation_id, missing))
     indexed = vectors.read(lake.vectors, store.index, conversation_id)
     texts = {record.id: record.text for record in plan.records(store, conversation_id)}
     lexicon = Lexicon([texts[id] for id in indexed.ids])

@@ -126,7 +126,7 @@ def _cells(
                 start = perf_counter()
                 evidence = reads[name](query, pool, conversation.library)
                 latency = (perf_counter() - start) * 1e3
-                yield row(name, query.id, evidence, latency, conversation.hash_of(evidence.ids))
+                yield row(name, query.id, evidence, latency, conversation.hash_of(query.id, evidence.ids))
 
 
 def row(arm: str, question_id: str, evidence: Evidence, latency: float, address: str) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def _cell(plan: Plan, conversation: Conversation, arm: Arm, query: Query, pool: 
         return None
     own = perf_counter() - start - access.waited
     latency = 1e3 * (own + access.asked.seconds)
-    return row(str(arm), query.id, evidence, latency, conversation.hash_of(evidence.ids))
+    return row(str(arm), query.id, evidence, latency, conversation.hash_of(query.id, evidence.ids))
 
 
 consult_task = shard("consult", consult)

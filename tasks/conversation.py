@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from readers.types import Note, Pool, Query
-from storage import vectors
 from storage.lake import Lake
 from storage.records import Question, Record
 from storage.rows import from_frame
@@ -19,13 +19,15 @@ from tasks import specs
 from tasks.access import Library
 from tasks.encoders import ENCODERS
 from tasks.evidence import evidence_hash, line_digest
-from tasks.index import embedded
+from tasks.index import embedded, haystack
 from tasks.plan import Plan, StorePlan
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """Arrays align with `records`, in time order; `places`: record id → place."""
+    """Arrays align with `records`, in time order; `places`: record id → place.
+
+    `resident`: question id → ids of what is shown before the records."""
 
     records: list[Record]
     questions: dict[str, Question]
@@ -37,6 +39,7 @@ class Conversation:
     places: dict[str, int]
     library: Library
     seed: int
+    resident: dict[str, list[str]]
 
     @classmethod
     def load(cls, plan: Plan, store: StorePlan, conversation_id: str) -> "Conversation":
@@ -45,7 +48,7 @@ class Conversation:
         frame = plan.record_frame(store, conversation_id)
         records = from_frame(Record, frame)
         questions = {question.id: question for question in plan.questions(conversation_id)}
-        indexed = vectors.read(lake.vectors, store.index, conversation_id)
+        resident = plan.resident(store, conversation_id)
         queries = embedded(plan, store, [question.text for question in questions.values()])
         tokens = frame["tokens"].to_numpy().astype(np.int32)
         sessions = _codes([record.session_id for record in records])
@@ -57,13 +60,16 @@ class Conversation:
             records=records,
             questions=questions,
             pools=lake.table(POOLS, store.pool).read(where=pl.col("question_id").is_in(list(questions))),
-            vectors=indexed.vectors,
+            vectors=haystack(plan, store, frame),
             query_vectors=dict(zip(questions, queries, strict=True)),
             tokens=tokens,
-            line_digests={record.id: line_digest(record) for record in records},
-            places={id: place for place, id in enumerate(indexed.ids)},
+            line_digests={
+                record.id: line_digest(record) for record in [*records, *chain.from_iterable(resident.values())]
+            },
+            places={record.id: place for place, record in enumerate(records)},
             library=Library(notes, specs.make(ENCODERS, store.encoder, "encoder").encode),
             seed=plan.seed,
+            resident={question: [record.id for record in held] for question, held in resident.items()},
         )
 
     def queries(self, ids: set[str]) -> Iterator[tuple[Query, Pool]]:
@@ -99,22 +105,22 @@ class Conversation:
                 ),
             )
 
-    def hash_of(self, ids: Sequence[str]) -> str:
+    def hash_of(self, question_id: str, ids: Sequence[str]) -> str:
         """The address of the evidence text of these records, whatever their order."""
-        return evidence_hash(self._oldest_first(ids), self.line_digests)
+        return evidence_hash(self._shown(question_id, ids), self.line_digests)
 
     def state(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The row of the states table behind a selection."""
-        ids = self._oldest_first(row["record_ids"])
         return {
             "question_id": row["question_id"],
             "evidence_hash": row["evidence_hash"],
-            "record_ids": ids,
-            "tokens": int(sum(self.tokens[self.places[id]] for id in ids)),
+            "record_ids": self._shown(row["question_id"], row["record_ids"]),
+            "tokens": int(sum(self.tokens[self.places[id]] for id in row["record_ids"])),
         }
 
-    def _oldest_first(self, ids: Sequence[str]) -> list[str]:
-        return sorted(ids, key=self.places.__getitem__)
+    def _shown(self, question_id: str, ids: Sequence[str]) -> list[str]:
+        """What is resident, then the records oldest first."""
+        return [*self.resident.get(question_id, ()), *sorted(ids, key=self.places.__getitem__)]
 
 
 def seconds(time: datetime | None) -> float:

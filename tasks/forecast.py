@@ -16,6 +16,7 @@ from tasks.answer import selected_states, unanswered
 from tasks.answerers import ANSWERERS
 from tasks.compose import missing_cells
 from tasks.evidence import rendered
+from tasks.imported.bringing import bring
 from tasks.judge import answers_to_judge
 from tasks.judges import JUDGES
 from tasks.llm import Request, ledger
@@ -66,7 +67,7 @@ class _Case:
 def forecast(plan: Plan) -> list[Forecast]:
     """One row a part that asks a model, in the order of the stages. Asks nothing; writes records that are missing."""
     for store in plan.stores:
-        write_store(plan, store)
+        bring(plan, store) if store.pools else write_store(plan, store)
     cases = [_case(plan, conversation) for conversation in plan.conversation_ids()]
     return [*_readers(plan), *_answers(plan, cases), *_verdicts(plan, cases), *_sufficiency(plan, cases)]
 
@@ -152,7 +153,7 @@ def _case(plan: Plan, conversation: str) -> _Case:
     open_: set[tuple[str, str]] = set()
     for store in plan.stores:
         records = plan.records(store, conversation)
-        by_id = {record.id: record for record in records}
+        by_id = plan.shown(store, conversation)
         chosen = selected_states(plan, store, conversation)
         states = Lake(plan.lake).table(STATES, store.store).read().join(chosen, on=chosen.columns, how="semi")
         for row in states.iter_rows(named=True):

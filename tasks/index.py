@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from storage import vectors
 from storage.digests import digest
 from storage.lake import Lake
-from storage.schemas import EMBEDDINGS, INDEXES, RECORDS
+from storage.schemas import EMBEDDINGS, IMPORTED, INDEXES, RECORDS
 from tasks import specs
 from tasks.encoders import ENCODERS
 from tasks.plan import Plan, StorePlan
@@ -44,10 +44,13 @@ def embed_chunk(plan: Plan, store: StorePlan, chunk: int) -> int:
 
 
 def build_index(plan: Plan, store: StorePlan) -> int:
-    """Write the store's records with their vectors to LanceDB unless that is done; returns the rows written."""
+    """Write the store's records with their vectors to LanceDB unless that is done; returns the rows written.
+
+    Nothing is searched where another system made the pools: they need no index.
+    """
     lake = Lake(plan.lake)
     done = lake.table(INDEXES, store.index)
-    if done.holds_any():
+    if done.holds_any() or store.pools:
         return 0
     columns = ["id", "conversation_id", "session_id", "position", "text"]
     records = _indexed(plan, store, columns).sort("conversation_id", "position")
@@ -67,10 +70,18 @@ def embedded(plan: Plan, store: StorePlan, texts: list[str]) -> NDArray[np.float
     return np.ascontiguousarray(matrix[[place[address] for address in addresses]], np.float32)
 
 
+def haystack(plan: Plan, store: StorePlan, records: pl.DataFrame) -> NDArray[np.float32]:
+    """(n, d) float32: the index's vectors of one conversation's record frame, row by row."""
+    if store.pools:
+        return embedded(plan, store, records["text"].to_list())
+    return vectors.read(Lake(plan.lake).vectors, store.index, records["conversation_id"][0]).vectors
+
+
 def _indexed(plan: Plan, store: StorePlan, columns: list[str]) -> pl.DataFrame:
     """The records that the index holds."""
     chosen = pl.col("conversation_id").is_in(store.conversations) if store.conversations else None
-    return Lake(plan.lake).table(RECORDS, store.store).read(columns, where=chosen)
+    table = IMPORTED if store.pools else RECORDS
+    return Lake(plan.lake).table(table, store.store).read(columns, where=chosen)
 
 
 def text_address(text: str) -> str:

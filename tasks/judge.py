@@ -85,7 +85,9 @@ def score(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     if missing.is_empty():
         return 0
     gold = plan.gold_of(conversation_id)
-    sources = {record.id: record.source_turn_ids for record in plan.records(store, conversation_id)}
+    records = plan.record_frame(store, conversation_id)
+    sources = dict(records.select("id", "source_turn_ids").iter_rows())
+    named = dict(records.select("id", "source_session_ids").iter_rows()) if store.pools else {}
     turns = lake.table(CONVERSATIONS, plan.dataset).read(
         ["id", "session_id"], where=pl.col("conversation_id") == conversation_id
     )
@@ -96,7 +98,13 @@ def score(plan: Plan, store: StorePlan, conversation_id: str) -> int:
             {
                 "question_id": row["question_id"],
                 "evidence_hash": row["evidence_hash"],
-                **evidence_metrics(gold[row["question_id"]], row["record_ids"], sources, sessions),
+                **evidence_metrics(
+                    gold[row["question_id"]],
+                    [id for id in row["record_ids"] if id in sources],
+                    sources,
+                    sessions,
+                    named,
+                ),
             }
             for row in states.iter_rows(named=True)
         ]

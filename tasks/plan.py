@@ -10,7 +10,7 @@ from storage.digests import digest
 from storage.lake import Lake
 from storage.records import Gold, Question, Record
 from storage.rows import from_frame
-from storage.schemas import GOLD, QUESTIONS, RECORDS, VERDICTS
+from storage.schemas import CONVERSATIONS, GOLD, IMPORTED, QUESTIONS, RECORDS, RESIDENT, VERDICTS
 from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.arms import Arm, arms
@@ -31,7 +31,8 @@ _ASKING = ("tasks.consult", "tasks.model_access", "tasks.llm.rerank")
 class StorePlan:
     """One store with its index and pools. Every property is a content address of what it is made from.
 
-    `conversations` bounds the index, all if empty; records, pools and selections do not depend on it.
+    `conversations` bounds the index, all if empty; records, pools and selections do not depend on it. `pools`: where
+    the pools lie that another system made, with the address of their content; writer and fusion then have no part.
     """
 
     name: str
@@ -41,10 +42,20 @@ class StorePlan:
     fusion: str
     size: int
     conversations: tuple[str, ...] = ()
+    pools: str = ""
+    pools_digest: str = ""
+
+    @property
+    def own_vectors(self) -> bool:
+        """Whether the vectors are those that the other system gave."""
+        return self.encoder == "imported"
 
     @cached_property
     def store(self) -> str:
         """The address of the records."""
+        if self.pools:
+            made = code("tasks.imported.bringing", "tasks.imported.checks", "tasks.evidence")
+            return digest({"dataset": self.dataset, "pools": self.pools_digest, "code": made})
         writer = specs.make(WRITERS, self.writer, "writer")
         return digest(
             {
@@ -58,7 +69,8 @@ class StorePlan:
     def encoding(self) -> str:
         """The address of the encoder: vectors are cached by it and their text."""
         encoder = specs.make(ENCODERS, self.encoder, "encoder")
-        return digest({"encoder": encoder.identity(), "code": code("tasks.encoders")})
+        given = {"pools": self.pools_digest, "dataset": self.dataset} if self.own_vectors else {}
+        return digest({"encoder": encoder.identity(), "code": code("tasks.encoders"), **given})
 
     @cached_property
     def index(self) -> str:
@@ -68,6 +80,9 @@ class StorePlan:
     @cached_property
     def pool(self) -> str:
         """The address of the candidates."""
+        if self.pools:
+            made = code("tasks.imported.pools", "tasks.pool", "tasks.text")
+            return digest({"store": self.store, "encoder": self.encoding, "size": self.size, "code": made})
         fusion = specs.make(FUSIONS, self.fusion, "pool.fusion")
         return digest(
             {
@@ -198,8 +213,28 @@ class Plan:
 
     def record_frame(self, store: StorePlan, conversation_id: str) -> pl.DataFrame:
         """One conversation's rows of the records table in time order."""
-        table = Lake(self.lake).table(RECORDS, store.store)
+        table = Lake(self.lake).table(IMPORTED if store.pools else RECORDS, store.store)
         return table.read(where=pl.col("conversation_id") == conversation_id).sort("position")
+
+    def turns(self) -> pl.DataFrame:
+        """`id, conversation_id, session_id` of every turn of the benchmark."""
+        return Lake(self.lake).table(CONVERSATIONS, self.dataset).read(["id", "conversation_id", "session_id"])
+
+    def resident(self, store: StorePlan, conversation_id: str) -> dict[str, list[Record]]:
+        """Question id → what is shown before the records, whatever an arm selects."""
+        frame = Lake(self.lake).table(RESIDENT, store.store).read(where=pl.col("conversation_id") == conversation_id)
+        shown: dict[str, list[Record]] = {}
+        for row in frame.sort("place").iter_rows(named=True):
+            record = Record(row["id"], conversation_id, "", row["place"], "", row["text"], None, ())
+            for question in self.questions(conversation_id):
+                if row["question_id"] in (None, question.id):
+                    shown.setdefault(question.id, []).append(record)
+        return shown
+
+    def shown(self, store: StorePlan, conversation_id: str) -> dict[str, Record]:
+        """Id → record, of all that a state of the conversation may show."""
+        resident = [record for held in self.resident(store, conversation_id).values() for record in held]
+        return {record.id: record for record in [*resident, *self.records(store, conversation_id)]}
 
 
 @lru_cache(maxsize=8)

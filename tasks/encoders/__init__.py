@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.encoders.endpoint import Endpoint
+from tasks.encoders.imported import Imported
 from tasks.encoders.minilm import MiniLm
 
 
@@ -25,4 +26,5 @@ class Encoder(Protocol):
 ENCODERS: dict[str, type[Any]] = {
     "minilm": MiniLm,
     "endpoint": Endpoint,
+    "imported": Imported,
 }

@@ -1,0 +1,46 @@
+"""`suffice pool`."""
+
+from typing import Annotated
+
+import typer
+
+from flows.commands.options import DataOption, JsonOption, LakeOption, SetOption, chosen_protocol
+from flows.commands.screen import console, print_json
+from storage.errors import InputError
+
+
+def pool(
+    what: Annotated[str, typer.Argument(help="What to do: import.")],
+    source: Annotated[str, typer.Argument(help="A pool's Parquet file or folder, or with --from a dump.")],
+    protocol: Annotated[str, typer.Option("--protocol", help="The protocol whose questions the pool is for.")],
+    data: DataOption = None,
+    lake: LakeOption = "lake",
+    form: Annotated[str, typer.Option("--from", help="The dump is of this system: lightmem, simplemem, a_mem, …")] = "",
+    to: Annotated[str, typer.Option("--to", help="The folder to write the pool to.")] = "",
+    run: Annotated[str, typer.Option("--run", help="Keep this run of the pool, or name the dump's.")] = "",
+    change: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check candidates that another memory system found, and say how a protocol names them.
+
+    Every row is checked; the first that does not hold is named with its column. With --from, JSON lines of the
+    system's search results become a pool first.
+    """
+    from flows.pools import import_pool
+
+    if what != "import":
+        raise InputError(f"pool: import expected, {what!r} found")
+    told = import_pool(chosen_protocol(protocol, data, None, None, None, change), lake, source, form, to, run)
+    if as_json:
+        print_json(told)
+        return
+    screen = console()
+    for name, value in told.items():
+        screen.print(f"{name:28} {value}", markup=False, highlight=False)
+    if told["rows without an embedding"]:
+        screen.print("No vectors for all: every candidate is embedded by the store's encoder.", highlight=False)
+    if told["rows without source turns"]:
+        screen.print("Evidence with a candidate of unknown sources has no evidence metrics.", highlight=False)
+    screen.print("\nA protocol names it so:\n", highlight=False)
+    print(f'[[stores]]\nname = "{told["system"].split()[0].lower()}"\npools = "{told["pools"]}"')
+    print(f'encoder = "{told["encoder"]}"\npool = {{size = {told["largest pool"]}}}')

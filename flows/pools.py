@@ -1,0 +1,68 @@
+"""How a pool of another system is checked against a protocol's data and put where the protocol can name it."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from flows.protocol import Protocol
+from storage import pool_files
+from storage.errors import InputError
+from storage.lake import Lake
+from storage.pool_files import POOL, QUERIES, RESIDENT
+from tasks.imported.bringing import facts, known
+from tasks.imported.checks import checked
+from tasks.imported.dumps import convert
+from tasks.ingest import ingest
+from tasks.plan import Plan
+from tasks.sources import locate
+
+
+def import_pool(protocol: Protocol, lake: str, source: str, form: str, to: str, run: str) -> dict[str, Any]:
+    """Check the pool at `source` and say what it holds; `form` names the system of a dump, `to` the folder to write.
+
+    Raises `InputError` where the pool does not hold; then nothing stays in `to` that a protocol would run on.
+    """
+    plan = plan_of(protocol, lake)
+    place = source
+    if form or run or to:
+        if not to:
+            raise InputError("pool: a folder to write the pool to expected, none given; name it with --to")
+        _write(plan, source, form, to, run)
+        place = to
+    try:
+        return facts(place, checked(place, known(plan)), plan)
+    except InputError:
+        if to:
+            for name in (POOL, QUERIES, RESIDENT):
+                (Path(to) / name).unlink(missing_ok=True)
+        raise
+
+
+def plan_of(protocol: Protocol, lake: str) -> Plan:
+    """The plan of a protocol whose own imported stores need not be there yet."""
+    data = protocol.data
+    path = locate(data.benchmark, data.path)
+    dataset = ingest(str(Lake.open(lake).root), data.benchmark, str(path), data.sha256 or None)
+    stores = tuple(store.model_copy(update={"pools": ""}) for store in protocol.stores)
+    return protocol.model_copy(update={"stores": stores}).plan(lake, dataset.dataset, dataset.gold)
+
+
+def _write(plan: Plan, source: str, form: str, to: str, run: str) -> None:
+    """The pool's files in `to`: of a dump, or of one run of a pool."""
+    if any((Path(to) / name).exists() for name in (POOL, QUERIES, RESIDENT)):
+        raise InputError(f"--to: a folder without a pool expected, one found in {to}")
+    if form:
+        files = convert(Path(source), form, plan.benchmark, run or Path(source).stem)
+        for name, rows in ((POOL, files.pool), (QUERIES, files.queries), (RESIDENT, files.resident)):
+            if rows or name == POOL:
+                pool_files.write(to, name, rows)
+        return
+    for name in (POOL, QUERIES, RESIDENT):
+        frame = pool_files.read(source, name)
+        if frame is not None:
+            kept = frame.filter(pl.col("run_id") == run) if name == POOL and run else frame
+            if kept.is_empty() and name == POOL:
+                runs = ", ".join(sorted(set(frame["run_id"])))
+                raise InputError(f"--run: one of {runs} expected, {run!r} found")
+            pool_files.write(to, name, kept)
