@@ -18,6 +18,7 @@ from tests.fault_server import REFUSAL, FaultServer
 from tests.test_flows_benchmark import _plan
 
 CANARY = "XQZCANARY"
+KEY = "sk-canary-2718281828"
 
 
 def _reply(body: dict[str, Any]) -> str:
@@ -32,9 +33,11 @@ def _reply(body: dict[str, Any]) -> str:
     return "yes" if "unsure" in text else "insufficient"
 
 
-def _protocol(data: Path, url: str, **changes: Any) -> Protocol:
+def _protocol(data: Path, url: str, *, key: str = "OPENAI_API_KEY", **changes: Any) -> Protocol:
     named = {"answers": "answerer", "grades": "judge", "panel": "panel"}
-    models = {name: {"model": model, "base_url": url, "max_tokens": 16} for name, model in named.items()}
+    models = {
+        name: {"model": model, "base_url": url, "max_tokens": 16, "key_variable": key} for name, model in named.items()
+    }
     panel = ["blinded(model=panel)", "blinded(model=panel, words=yes/no/unsure)"]
     said = {
         "data.path": str(data),
@@ -54,7 +57,9 @@ def _files(lake: Path, *left_out: str) -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_a_run_with_models_keeps_gold_from_the_answerer_and_is_judged_again_alone(tmp_path: Path, server: None) -> None:
+def test_a_run_with_models_keeps_gold_from_the_answerer_and_is_judged_again_alone(
+    tmp_path: Path, server: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     from flows.benchmark import benchmark
     from flows.calibrate import calibrate
     from flows.diagnose import diagnose
@@ -64,8 +69,10 @@ def test_a_run_with_models_keeps_gold_from_the_answerer_and_is_judged_again_alon
     for place, row in enumerate(planted["qa"]):
         row["answer" if "answer" in row else "adversarial_answer"] = f"{CANARY}{place}"
     data, lake = write_locomo(tmp_path / "x.json", planted), tmp_path / "lake"
-    with FaultServer(_reply) as endpoint:
-        protocol = _protocol(data, endpoint.url)
+    monkeypatch.setenv("RUN_KEY", KEY)
+    caplog.set_level(0)
+    with FaultServer(_reply, key=KEY) as endpoint:
+        protocol = _protocol(data, endpoint.url, key="RUN_KEY")
         summary = benchmark(protocol, str(Lake.open(lake).root), STAGES)
         asked = {name: [seen for seen in endpoint.asked() if seen.body["model"] == name] for name in _NAMES}
         assert all(asked.values()), "every model was asked something"
@@ -109,6 +116,20 @@ def test_a_run_with_models_keeps_gold_from_the_answerer_and_is_judged_again_alon
         shown = str(pl.read_parquet(path).to_dicts()) if path.suffix == ".parquet" else str(path.read_bytes())
         if table not in ("gold", "reports", "verdicts", "sufficiency"):
             assert CANARY not in shown, path
+        assert KEY not in shown, path
+    assert {path.relative_to(lake).parts[0] for path in parts} >= {"calls", "reports", "runs", "starts"}
+    assert KEY not in caplog.text + str(protocol) + str(summary)
+    assert all(KEY.encode() not in path.read_bytes() for path in _prefect_files()), "parameters and logs of flow runs"
+
+
+def _prefect_files() -> list[Path]:
+    """The database of the test's Prefect server, with its journal."""
+    from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL
+
+    database = Path(str(PREFECT_API_DATABASE_CONNECTION_URL.value()).partition(":///")[2].partition("?")[0])
+    found = list(database.parent.glob(f"{database.name}*"))
+    assert any(b"benchmark" in path.read_bytes() for path in found), f"the run is recorded in {database}"
+    return found
 
 
 _NAMES = ("answerer", "judge", "panel")

@@ -237,7 +237,7 @@ def _ms(seconds: float) -> float:
 
 def _cache_kib() -> int:
     try:
-        return int(_CACHE.read_text().strip().removesuffix("K"))
+        return int(_CACHE.read_text(encoding="ascii").strip().removesuffix("K"))
     except (OSError, ValueError):
         return _CACHE_KIB
 
