@@ -12,7 +12,7 @@ from storage.lake import Lake
 from storage.pool_files import POOL, QUERIES, RESIDENT
 from tasks.imported.bringing import facts, known
 from tasks.imported.checks import checked
-from tasks.imported.dumps import convert
+from tasks.imported.dumps import Files, convert
 from tasks.ingest import ingest
 from tasks.plan import Plan
 from tasks.sources import locate
@@ -39,6 +39,23 @@ def import_pool(protocol: Protocol, lake: str, source: str, form: str, to: str, 
         raise
 
 
+def export_pool(protocol: Protocol, lake: str, system: str, to: str, size: int, run: str) -> dict[str, Any]:
+    """Let a system that is installed search the protocol's questions in its first store's records; write the pool."""
+    if system != "mem0":
+        raise InputError(
+            f"pool export: mem0 expected, {system!r} found; other systems' dumps come in with import --from"
+        )
+    if not to:
+        raise InputError("pool: a folder to write the pool to expected, none given; name it with --to")
+    _refuse_held(to)
+    from tasks.imported.mem0 import export
+
+    plan = plan_of(protocol, lake)
+    files, active = export(plan, plan.stores[0], size, run or "mem0")
+    _put(files, to)
+    return {**facts(to, checked(to, known(plan)), plan), "scored by": active}
+
+
 def plan_of(protocol: Protocol, lake: str) -> Plan:
     """The plan of a protocol whose own imported stores need not be there yet."""
     data = protocol.data
@@ -50,13 +67,9 @@ def plan_of(protocol: Protocol, lake: str) -> Plan:
 
 def _write(plan: Plan, source: str, form: str, to: str, run: str) -> None:
     """The pool's files in `to`: of a dump, or of one run of a pool."""
-    if any((Path(to) / name).exists() for name in (POOL, QUERIES, RESIDENT)):
-        raise InputError(f"--to: a folder without a pool expected, one found in {to}")
+    _refuse_held(to)
     if form:
-        files = convert(Path(source), form, plan.benchmark, run or Path(source).stem)
-        for name, rows in ((POOL, files.pool), (QUERIES, files.queries), (RESIDENT, files.resident)):
-            if rows or name == POOL:
-                pool_files.write(to, name, rows)
+        _put(convert(Path(source), form, plan.benchmark, run or Path(source).stem), to)
         return
     for name in (POOL, QUERIES, RESIDENT):
         frame = pool_files.read(source, name)
@@ -66,3 +79,14 @@ def _write(plan: Plan, source: str, form: str, to: str, run: str) -> None:
                 runs = ", ".join(sorted(set(frame["run_id"])))
                 raise InputError(f"--run: one of {runs} expected, {run!r} found")
             pool_files.write(to, name, kept)
+
+
+def _refuse_held(to: str) -> None:
+    if any((Path(to) / name).exists() for name in (POOL, QUERIES, RESIDENT)):
+        raise InputError(f"--to: a folder without a pool expected, one found in {to}")
+
+
+def _put(files: Files, to: str) -> None:
+    for name, rows in ((POOL, files.pool), (QUERIES, files.queries), (RESIDENT, files.resident)):
+        if rows or name == POOL:
+            pool_files.write(to, name, rows)

@@ -10,27 +10,35 @@ from storage.errors import InputError
 
 
 def pool(
-    what: Annotated[str, typer.Argument(help="What to do: import.")],
-    source: Annotated[str, typer.Argument(help="A pool's Parquet file or folder, or with --from a dump.")],
+    what: Annotated[str, typer.Argument(help="What to do: import or export.")],
+    source: Annotated[
+        str, typer.Argument(help="A pool's Parquet file or folder, with --from a dump; of export the system: mem0.")
+    ],
     protocol: Annotated[str, typer.Option("--protocol", help="The protocol whose questions the pool is for.")],
     data: DataOption = None,
     lake: LakeOption = "lake",
     form: Annotated[str, typer.Option("--from", help="The dump is of this system: lightmem, simplemem, a_mem, …")] = "",
     to: Annotated[str, typer.Option("--to", help="The folder to write the pool to.")] = "",
     run: Annotated[str, typer.Option("--run", help="Keep this run of the pool, or name the dump's.")] = "",
+    size: Annotated[int, typer.Option("--size", min=1, help="Of export: candidates a question at most.")] = 200,
     change: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check candidates that another memory system found, and say how a protocol names them.
 
     Every row is checked; the first that does not hold is named with its column. With --from, JSON lines of the
-    system's search results become a pool first.
+    system's search results become a pool first. `export` lets mem0 search the protocol's own records, on this machine
+    alone.
     """
-    from flows.pools import import_pool
+    from flows.pools import export_pool, import_pool
 
-    if what != "import":
-        raise InputError(f"pool: import expected, {what!r} found")
-    told = import_pool(chosen_protocol(protocol, data, None, None, None, change), lake, source, form, to, run)
+    if what not in ("import", "export"):
+        raise InputError(f"pool: import or export expected, {what!r} found")
+    chosen = chosen_protocol(protocol, data, None, None, None, change)
+    if what == "export":
+        told = export_pool(chosen, lake, source, to, size, run)
+    else:
+        told = import_pool(chosen, lake, source, form, to, run)
     if as_json:
         print_json(told)
         return
