@@ -60,7 +60,7 @@ class Conversation:
             records=records,
             questions=questions,
             pools=lake.table(POOLS, store.pool).read(where=pl.col("question_id").is_in(list(questions))),
-            vectors=haystack(plan, store, frame),
+            vectors=haystack(plan, store, frame) if records else np.zeros((0, queries.shape[1]), np.float32),
             query_vectors=dict(zip(questions, queries, strict=True)),
             tokens=tokens,
             line_digests={

@@ -71,7 +71,7 @@ def embedded(plan: Plan, store: StorePlan, texts: list[str]) -> NDArray[np.float
 
 
 def haystack(plan: Plan, store: StorePlan, records: pl.DataFrame) -> NDArray[np.float32]:
-    """(n, d) float32: the index's vectors of one conversation's record frame, row by row."""
+    """(n, d) float32: the vectors of one conversation's record frame, row by row. There must be a row."""
     if store.pools:
         return embedded(plan, store, records["text"].to_list())
     return vectors.read(Lake(plan.lake).vectors, store.index, records["conversation_id"][0]).vectors

@@ -222,6 +222,8 @@ class Plan:
 
     def resident(self, store: StorePlan, conversation_id: str) -> dict[str, list[Record]]:
         """Question id → what is shown before the records, whatever an arm selects."""
+        if not store.pools:
+            return {}
         frame = Lake(self.lake).table(RESIDENT, store.store).read(where=pl.col("conversation_id") == conversation_id)
         shown: dict[str, list[Record]] = {}
         for row in frame.sort("place").iter_rows(named=True):

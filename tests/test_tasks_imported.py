@@ -28,7 +28,7 @@ from tasks.index import chunks_to_embed, embed_chunk
 from tasks.judge import score
 from tasks.oracle import compose_oracle
 from tasks.plan import Plan, StorePlan
-from tests.conftest import write_locomo
+from tests.conftest import conversation, write_locomo
 from tests.pool_fixture import TEXTS, VECTORS, pool, queries, row, write_pool
 
 ARMS = ["hybrid", "mem_pursuit", "mmr", "bm25", "oracle", "full_context@all"]
@@ -155,6 +155,28 @@ def test_resident_context_stands_before_the_records_of_every_arm_and_out_of_budg
     conversation = Conversation.load(plan, store, "c1")
     assert conversation.line_digests["c1/resident/1"] == line_digest(shown["c1/resident/1"])
     assert "c1/resident/0" not in conversation.library.places, "no view reaches it"
+
+
+def test_a_conversation_of_which_the_system_found_nothing_has_empty_evidence(tmp_path: Path) -> None:
+    data = write_locomo(tmp_path / "two.json", conversation("c1"), conversation("c2"))
+    asked = [{"question_id": f"{name}/q{place}"} for name in ("c1", "c2") for place in range(3)]
+    place = write_pool(tmp_path / "pool", pool(), asked)
+    protocol = protocols.load(
+        "sample",
+        {"data.path": str(data), "arms": ARMS, "budgets": ["k2"], "stores": [{"name": "attic", "pools": str(place)}]},
+    )
+    ingested = plan_of(protocol, str(tmp_path / "lake"))
+    plan = protocol.plan(str(tmp_path / "lake"), ingested.dataset, ingested.gold)
+    store = _run(plan)
+    for stage in (build_pools, compose, compose_oracle, score):
+        stage(plan, store, "c2")
+    chosen = {
+        ids for (_, question), held in _selected(plan, store).items() if question == "c2/q0" for ids in [(*held,)]
+    }
+    assert chosen == {()}
+    states = Lake(plan.lake).table(STATES, store.store).read(where=pl.col("question_id") == "c2/q0")
+    scores = Lake(plan.lake).table(SCORES, plan.scores(store)).read(where=pl.col("question_id") == "c2/q0")
+    assert states["tokens"].to_list() == [0] and scores["gold_hit"].to_list() == [0.0]
 
 
 def _states(plan: Plan, store: StorePlan) -> list[dict[str, Any]]:

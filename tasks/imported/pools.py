@@ -30,7 +30,7 @@ def given_pools(plan: Plan, store: StorePlan, conversation_id: str, missing: set
                 f"pools of store {store.name}: candidates of {question.id} expected, none found; name it in "
                 f"queries.parquet if the system found nothing, or run others with --set data.questions"
             )
-    vectors = haystack(plan, store, records).astype(np.float64)
+    vectors = haystack(plan, store, records).astype(np.float64) if len(records) else np.zeros((0, 0))
     lexicon = Lexicon(records["text"].to_list())
     queries = embedded(plan, store, [question.text for question in questions]).astype(np.float64)
     rows = []
