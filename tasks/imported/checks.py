@@ -147,16 +147,19 @@ def _is_in(column: str, names: Collection[str]) -> pl.Expr:
 
 def _in_full(path: Path, pool: pl.DataFrame, column: str, ids: Mapping[str, Collection[str]]) -> pl.DataFrame:
     """`pool` with the benchmark's own ids in a column of lists."""
-    sets = {conversation: set(of) for conversation, of in ids.items()}
-    full: list[list[str]] = []
-    for row, (owner, named) in enumerate(pool.select(_OWNER, column).iter_rows(), 1):
-        here = sets.get(owner, set())
-        written = [id if id in here else f"{owner}/{id}" for id in named]
-        for id, name in zip(written, named, strict=True):
-            if id not in here:
-                raise InputError(f"{path}: row {row}, column {column}: ids of {owner} expected, {name!r} found")
-        full.append(written)
-    return pool.with_columns(pl.Series(column, full, dtype=pl.List(pl.String)))
+    owned = [(owner, id) for owner, of in ids.items() for id in set(of)]
+    own = pl.DataFrame(owned, schema={_OWNER: pl.String, "id": pl.String}, orient="row").with_columns(known=True)
+    named = pool.select(_OWNER, id=column).with_row_index("row").explode("id").drop_nulls("id")
+    named = named.join(own, on=[_OWNER, "id"], how="left", maintain_order="left")
+    written = pl.when("known").then("id").otherwise(pl.concat_str(_OWNER, pl.lit("/"), "id"))
+    full = named.select("row", _OWNER, name="id", id=written).join(
+        own, on=[_OWNER, "id"], how="left", maintain_order="left"
+    )
+    for row, owner, name in full.filter(pl.col("known").is_null()).select("row", _OWNER, "name").head(1).iter_rows():
+        raise InputError(f"{path}: row {row + 1}, column {column}: ids of {owner} expected, {name!r} found")
+    lists = full.group_by("row", maintain_order=True).agg(pl.col("id").alias(column))
+    kept = pool.with_row_index("row").drop(column).join(lists, on="row", how="left", maintain_order="left")
+    return kept.with_columns(pl.col(column).fill_null([])).select(pool.columns)
 
 
 def _refuse(path: Path, rows: pl.DataFrame, column: str, expected: str, wrong: pl.Expr) -> None:
