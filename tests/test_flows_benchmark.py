@@ -1,11 +1,8 @@
 """The main job runs every stage on real input, repeats nothing, and goes on where it was killed."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +21,7 @@ from storage.lake import Lake
 from storage.schemas import ANSWERS, RECORDS, SELECTIONS, STATES, VERDICTS
 from tasks.llm import Message, Model, Request, ask
 from tasks.plan import Plan
-from tests.conftest import SAMPLE, conversation, write_locomo
+from tests.conftest import conversation, write_locomo
 from tests.fault_server import FaultServer
 from tests.told_access import ORDERLY
 
@@ -298,29 +295,6 @@ def _command(lake: Path, data: Path, *more: str) -> list[str]:
         'budgets=["k1", "k5"]',
         *more,
     ]
-
-
-def test_a_run_killed_at_any_moment_goes_on_to_the_same_tables(tmp_path: Path, run: Run) -> None:
-    protocol = protocols.load("sample", {"data.path": str(SAMPLE), "arms": ARMS, "budgets": ["k1", "k5"]})
-    run(protocol, tmp_path / "whole")
-    for stage in ("store", "compose"):
-        process = subprocess.Popen(
-            _command(tmp_path / "killed", SAMPLE),
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-        )
-        assert process.stderr is not None
-        for line in process.stderr:
-            if line.split()[:1] == [stage]:
-                time.sleep(0.3)
-                os.kill(process.pid, signal.SIGKILL)
-                break
-        process.wait()
-    run(protocol, tmp_path / "killed")
-    whole, killed = _tables(protocol, tmp_path / "whole"), _tables(protocol, tmp_path / "killed")
-    for name, table in whole.items():
-        assert table.equals(killed[name]), name
 
 
 def test_a_key_may_lie_in_a_prefect_secret_block(server: None, tmp_path: Path) -> None:
