@@ -1,6 +1,5 @@
 """`suffice diagnose`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,7 +26,7 @@ def diagnose(
     protocol: ProtocolName,
     judge: Annotated[str | None, typer.Option("--judge", help="Whose verdicts count; if none, the first's.")] = None,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
