@@ -16,6 +16,8 @@ from flows.commands.options import (
     JsonOption,
     LakeOption,
     LimitOption,
+    MaxCallsOption,
+    MaxCostOption,
     OnlyOption,
     ProtocolName,
     QuietOption,
@@ -48,12 +50,8 @@ def run(
     runner: Annotated[
         str, typer.Option("--runner", help="Where: threads, dask (a local cluster), or dask://host:port.")
     ] = THREADS,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=0, help="Stop after this many calls to models; run again to go on.")
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", min=0, help="Stop before models cost more US dollars than this.")
-    ] = None,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
