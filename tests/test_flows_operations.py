@@ -100,7 +100,7 @@ def test_a_schedule_runs_by_plain_parameters(server: None, tmp_path: Path) -> No
     data = write_locomo(tmp_path / "data.json")
     made = scheduled("sample", data=str(data), lake=str(tmp_path / "lake"), settings={"arms": ["hybrid"]}, until="pool")
     assert made["new"]["pool"] == 3
-    with pytest.raises(InputError, match="arms"):
+    with pytest.raises(InputError, match="did you mean hybrid"):
         scheduled("sample", data=str(data), lake=str(tmp_path / "lake"), settings={"arms": ["hybird"]})
 
 
