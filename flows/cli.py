@@ -14,6 +14,7 @@ from flows.commands.fetch import fetch
 from flows.commands.run import report, run
 from flows.commands.status import status
 from flows.commands.trace import trace
+from flows.commands.tune import tune
 from storage.errors import InputError
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -21,6 +22,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": report,
     "status": status,
     "analyse": analyse,
+    "tune": tune,
     "trace": trace,
     "arms": list_arms,
     "doctor": doctor,

@@ -32,7 +32,7 @@ def compose(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     if missing.is_empty():
         return 0
     conversation = Conversation.load(plan, store, conversation_id)
-    return save(plan, store, conversation, missing, {str(arm): _read(arm) for arm in arms})
+    return save(plan, store, conversation, missing, {str(arm): read_of(arm) for arm in arms})
 
 
 def missing_cells(
@@ -58,7 +58,8 @@ def save(
     return lake.table(SELECTIONS, store.selections(plan.seed)).append(rows)
 
 
-def _read(arm: Arm) -> Read:
+def read_of(arm: Arm) -> Read:
+    """What one arm does with a question, held to its budget."""
     limits = arm.limits
 
     def read(query: Query, pool: Pool, library: Library) -> Evidence:
