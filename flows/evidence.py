@@ -10,6 +10,7 @@ from storage.lake import Lake
 from storage.schemas import INDEXES, RECORDS
 from tasks.candidates import missing_pools, pool_task
 from tasks.compose import compose_task, missing_cells
+from tasks.fit import fit_task
 from tasks.index import chunks_to_embed, embed_task, index_task
 from tasks.oracle import oracle_task
 from tasks.plan import Plan
@@ -49,8 +50,8 @@ def pool_stage(plan: Plan, log: Log) -> None:
 
 
 def compose_stage(plan: Plan, log: Log) -> None:
-    """Let every arm compose its evidence; the oracle is assembled apart, where gold may be seen."""
-    shards = []
+    """Let every arm compose its evidence; what arms learn and the oracle are made apart, where gold may be seen."""
+    shards, fits = [], []
     for store in plan.stores:
         if missing_pools(plan, store):
             raise InputError(f"stage compose: pools of store {store.name} expected, some missing; run stage pool first")
@@ -58,7 +59,9 @@ def compose_stage(plan: Plan, log: Log) -> None:
             arms = [arm for arm in plan.arms_of(store) if arm.uses_gold == uses_gold]
             missing = set(missing_cells(plan, store, arms)["question_id"])
             shards += [(task, (plan, store, conversation)) for conversation in conversations_of(plan, missing)]
-    log.run("compose", shards)
+        if any(arm.learns for arm in plan.arms_of(store)):
+            fits.append((fit_task, (plan, store)))
+    log.run("compose", fits, shards)
 
 
 def conversations_of(plan: Plan, question_ids: set[str]) -> list[str]:

@@ -101,7 +101,9 @@ def tune(protocol: Protocol, lake: str, search: Search) -> Tuned:
     if search.metric not in METRICS:
         raise InputError(f"tune: one of {', '.join(METRICS)} expected, {search.metric!r} found")
     forms = tuple(f"{form}@{search.budget}" for form in (*search.forms, search.baseline))
-    arms(forms, (), [store.name])
+    for arm in arms(forms, (), [store.name]):
+        if arm.learns or arm.uses_gold:
+            raise InputError(f"tune: a reader that sees no gold expected, {arm.name} found")
     for stage in (store_stage, index_stage, pool_stage):
         stage(plan, log)
     rows = _measured(plan, store, forms, search.metric, log)

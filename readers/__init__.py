@@ -13,6 +13,7 @@ from readers.mem_pursuit import MemPursuit
 from readers.memcompile import MemcompileFlat
 from readers.mmr import Mmr
 from readers.ranking import Bm25, Dense, FullContext, Hybrid, Random
+from readers.rsc import Rsc
 from readers.speaker_context import SpeakerContext
 from readers.types import Reader
 from readers.xquad import Xquad
@@ -42,4 +43,5 @@ READERS: dict[str, type[Reader]] = {
     "ember_flat": EmberFlat,
     "locality": Locality,
     "speaker_context": SpeakerContext,
+    "rsc": Rsc,
 }

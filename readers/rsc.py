@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from readers.completion import Policy, State, by_rank, complete
+from readers.completion import Action, Policy, State, by_rank, complete
 from readers.locality import unit_range
 from readers.ranking import descending
 from readers.types import Access, Budget, Evidence, Ints, Pool, Query, selected
@@ -32,11 +32,12 @@ class Rsc:
     """The pool's first `init_records`, then pages of `page` unseen candidates by a learned score: one call a page.
 
     The score is linear in `FEATURES`, taken anew from the set before each round; C3 is three rounds of eight.
-    The weights of a conversation are fitted on the other folds' gold by a stage of its own (`tasks.fit`) and handed over
-    by `fitted`; no gold comes here. Without a fit the cosine with the residual decides alone. Ties go to the native rank.
-    Inferred, because the paper says one line (a learned residual query, three calls, no architecture): the simplest form,
-    a conditional logit over eight features of candidate and set, in place of a network that moves the query; that
-    candidates are the pool's; ten first records, as for BFR. Raises `ValueError` for a bound below 1.
+    The weights of a conversation are fitted on the other folds' gold by a stage of its own (`tasks.fit`) and handed
+    over by `fitted`; no gold comes here. Without a fit the cosine with the residual decides alone. Ties go to the
+    native rank. Raises `ValueError` for a bound below 1.
+    Inferred, because the paper says one line (a learned residual query, three calls, no architecture): the simplest
+    form, a conditional logit over eight features of candidate and set, in place of a network that moves the query;
+    that candidates are the pool's; ten first records, as for BFR.
     """
 
     init_records: int = 10
@@ -64,7 +65,7 @@ class Rsc:
         first = selected(pool, np.arange(len(pool))[: self.init_records], budget)
         place = {id: at for at, id in enumerate(pool.ids)}
 
-        def next_page(state: State) -> list[object]:
+        def next_page(state: State) -> list[Action | None]:
             held = np.array([place[note.id] for note in state.evidence], np.intp)
             scores = features(query, pool, held) @ np.array(self.weights)
             return [by_rank("rsc", [pool.ids[at] for at in descending(scores)])]
@@ -99,7 +100,7 @@ def features(query: Query, pool: Pool, held: Ints) -> Scores:
 
 
 def residual(question: Scores, evidence: Scores) -> Scores:
-    """(d,) the unit vector of `question` less its projection on the rows of `evidence` (m, d); zeros if none is left."""
+    """(d,) the unit vector of `question` less its projection on the rows of `evidence` (m, d); 0 if none is left."""
     if len(evidence):
         basis, spread, _ = np.linalg.svd(evidence.T, full_matrices=False)
         basis = basis[:, spread > 1e-9]

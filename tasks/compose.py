@@ -15,6 +15,7 @@ from storage.schemas import SELECTIONS, STATES
 from tasks.access import Library, QuestionAccess
 from tasks.arms import Arm
 from tasks.conversation import Conversation
+from tasks.fit import fitted
 from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
 
@@ -32,7 +33,8 @@ def compose(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     if missing.is_empty():
         return 0
     conversation = Conversation.load(plan, store, conversation_id)
-    return save(plan, store, conversation, missing, {str(arm): read_of(arm) for arm in arms})
+    reads = {str(arm): read_of(fitted(plan, store, arm, conversation_id)) for arm in arms}
+    return save(plan, store, conversation, missing, reads)
 
 
 def missing_cells(

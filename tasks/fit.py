@@ -141,7 +141,7 @@ def learned(examples: Sequence[Example]) -> Matrix:
         before, (loss, gradient, curvature) = loss, _step(rows, target, starts, sizes, weights)
         if before - loss < 1e-12:
             break
-    return weights / scale
+    return np.asarray(weights / scale, np.float64)
 
 
 def _target(example: Example) -> Matrix:

@@ -1,7 +1,6 @@
 """`suffice tune`."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -51,7 +50,7 @@ def tune(
     ] = None,
     store: Annotated[str | None, typer.Option("--store", help="The store to read; the first if none.")] = None,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     conversations: ConversationsOption = None,
     limit: LimitOption = None,
     workers: Annotated[int, typer.Option(min=1, help="Conversations that are read at the same time.")] = 2,
