@@ -1,7 +1,7 @@
 """Which records complete a set, by weights learned on other conversations?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from readers.types import Access, Budget, Evidence, Ints, Pool, Query, selected
 
 Scores = NDArray[np.float64]
 _DAY = 86_400.0
+_REACH = 100
 FEATURES = (
     "cosine with the question",
     "cosine with what the set leaves unexplained of the question",
@@ -22,7 +23,7 @@ FEATURES = (
     "share of the set in the record's session",
     "closeness in time, 1 / (1 + days to the nearest record of the set)",
     "share of the set by the record's speaker",
-    "native rank over the pool's size",
+    "native rank over the number of candidates",
 )
 _UNFITTED = (0.0, 1.0, *[0.0] * (len(FEATURES) - 2))
 
@@ -37,7 +38,7 @@ class Rsc:
     native rank. Raises `ValueError` for a bound below 1.
     Inferred, because the paper says one line (a learned residual query, three calls, no architecture): the simplest
     form, a conditional logit over eight features of candidate and set, in place of a network that moves the query;
-    that candidates are the pool's; ten first records, as for BFR.
+    that candidates are the pool's first hundred, as in the fit; ten first records, as for BFR.
     """
 
     init_records: int = 10
@@ -62,6 +63,7 @@ class Rsc:
         return made
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
+        pool = head(pool)
         first = selected(pool, np.arange(len(pool))[: self.init_records], budget)
         place = {id: at for at, id in enumerate(pool.ids)}
 
@@ -72,6 +74,12 @@ class Rsc:
 
         policy = Policy(next_page, lambda state, found: found[: self.page], self.page)
         return complete(query, first, "hybrid", policy, budget, access)
+
+
+def head(pool: Pool) -> Pool:
+    """The first hundred candidates."""
+    arrays = {item.name: getattr(pool, item.name)[:_REACH] for item in fields(pool)}
+    return Pool(**arrays)
 
 
 def features(query: Query, pool: Pool, held: Ints) -> Scores:
@@ -102,8 +110,7 @@ def features(query: Query, pool: Pool, held: Ints) -> Scores:
 def residual(question: Scores, evidence: Scores) -> Scores:
     """(d,) the unit vector of `question` less its projection on the rows of `evidence` (m, d); 0 if none is left."""
     if len(evidence):
-        basis, spread, _ = np.linalg.svd(evidence.T, full_matrices=False)
-        basis = basis[:, spread > 1e-9]
-        question = question - basis @ (basis.T @ question)
+        products = np.linalg.pinv(evidence @ evidence.T, rcond=1e-10, hermitian=True)
+        question = question - evidence.T @ (products @ (evidence @ question))
     length = float(np.linalg.norm(question))
-    return question / length if length > 1e-9 else np.zeros_like(question)
+    return question / length if length > 1e-6 else np.zeros_like(question)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from readers.rsc import Rsc, features
+from readers.rsc import Rsc, features, head
 from readers.types import Pool, Query
 from storage.digests import digest
 from storage.errors import InputError
@@ -23,7 +23,6 @@ from tasks.shard import shard
 
 FOLDS = 5
 _DRAWS = 3
-_NEGATIVES = 100
 _RIDGE = 1e-3
 Matrix = NDArray[np.float64]
 
@@ -100,13 +99,15 @@ def examples(query: Query, pool: Pool, gold: NDArray[np.bool_], reader: Rsc) -> 
     """The sets from which gold is missing: those that the pool's order passes through, and drawn ones.
 
     `gold`: (n,) which candidates are gold. The sets: the first `init_records`, with one and with two pages more; and
-    three of `init_records`, a random part of the gold with distractors from the pool's first hundred. Positives are the
-    gold that a set lacks, negatives the first hundred other candidates outside it.
+    three of `init_records`, a random part of the gold with distractors. Positives are the gold that a set lacks,
+    negatives the other candidates outside it. All are of the pool's first hundred, as in reading: were gold from
+    further down among the positives alone, a low rank would seem to speak for a record.
     """
     rng = query.generator()
-    first = reader.init_records
+    pool, first = head(pool), reader.init_records
+    gold = gold[: len(pool)]
     sets = [np.arange(min(first + rounds * reader.page, len(pool))) for rounds in range(_DRAWS)]
-    places, others = np.flatnonzero(gold), np.flatnonzero(~gold)[:_NEGATIVES]
+    places, others = np.flatnonzero(gold), np.flatnonzero(~gold)
     for _ in range(_DRAWS if len(places) else 0):
         part = rng.permutation(places)[: rng.integers(len(places))]
         sets.append(np.concatenate([part, rng.permutation(others)[: max(first - len(part), 0)]]))
@@ -133,13 +134,13 @@ def learned(examples: Sequence[Example]) -> Matrix:
     weights = np.zeros(rows.shape[1])
     loss, gradient, curvature = _step(rows, target, starts, sizes, weights)
     for _ in range(50):
-        move = np.linalg.solve(curvature, gradient)
-        rate = 1.0
-        while rate > 1e-6 and _step(rows, target, starts, sizes, weights - rate * move)[0] > loss:
-            rate /= 2
-        weights = weights - rate * move
-        before, (loss, gradient, curvature) = loss, _step(rows, target, starts, sizes, weights)
-        if before - loss < 1e-12:
+        move, before = np.linalg.solve(curvature, gradient), loss
+        moved = _step(rows, target, starts, sizes, weights - move)
+        while moved[0] > before and np.abs(move).max() > 1e-9:
+            move = move / 2
+            moved = _step(rows, target, starts, sizes, weights - move)
+        weights, (loss, gradient, curvature) = weights - move, moved
+        if before - loss < 1e-10:
             break
     return np.asarray(weights / scale, np.float64)
 
