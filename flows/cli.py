@@ -21,6 +21,7 @@ from flows.commands.run import report, run
 from flows.commands.serve import serve
 from flows.commands.status import status
 from flows.commands.trace import trace
+from flows.commands.tune import tune
 from storage.errors import InputError
 from tasks.llm.budget import BudgetStop
 
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "status": status,
     "estimate": estimate,
     "analyse": analyse,
+    "tune": tune,
     "trace": trace,
     "arms": list_arms,
     "doctor": doctor,

@@ -13,6 +13,7 @@ from storage.schemas import INDEXES, RECORDS
 from tasks.candidates import missing_pools, pool_task
 from tasks.compose import compose_task, missing_cells
 from tasks.consult import consult_task
+from tasks.fit import fit_task
 from tasks.index import chunks_to_embed, embed_task, index_task
 from tasks.oracle import oracle_task
 from tasks.plan import Plan
@@ -52,10 +53,11 @@ def pool_stage(plan: Plan, log: Log) -> None:
 
 
 def compose_stage(plan: Plan, log: Log) -> None:
-    """Let every arm compose its evidence; the oracle is assembled apart, where gold may be seen.
+    """Let every arm compose its evidence; what arms learn and the oracle are made apart, where gold may be seen.
 
     Arms that ask a model come after the others have been timed.
     """
+    fits: list[tuple[Any, tuple[Any, ...]]] = []
     shards: list[tuple[Any, tuple[Any, ...]]] = []
     asking: list[tuple[Any, tuple[Any, ...]]] = []
     for store in plan.stores:
@@ -69,7 +71,9 @@ def compose_stage(plan: Plan, log: Log) -> None:
             arms = [arm for arm in plan.arms_of(store) if belongs(arm)]
             missing = set(missing_cells(plan, store, arms)["question_id"])
             into += [(task, (plan, store, conversation)) for conversation in conversations_of(plan, missing)]
-    log.run("compose", shards, asking)
+        if any(arm.learns for arm in plan.arms_of(store)):
+            fits.append((fit_task, (plan, store)))
+    log.run("compose", fits, shards, asking)
 
 
 def conversations_of(plan: Plan, question_ids: set[str]) -> list[str]:

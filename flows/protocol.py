@@ -198,6 +198,11 @@ class Protocol(_Part):
 
     def plan(self, lake: str, dataset: str, gold: str) -> Plan:
         """The addresses that a run of this protocol over an ingested dataset reads and writes."""
+        learned = {
+            arm.store for arm in arms(self.arms, self.budgets, [store.name for store in self.stores]) if arm.learns
+        }
+        questions = [list(self.data.kinds), list(self.data.conversations), self.data.limit]
+        learned_from = digest({"gold": gold, "questions": questions})
         return Plan(
             lake=lake,
             benchmark=self.data.benchmark,
@@ -213,6 +218,7 @@ class Protocol(_Part):
                     fusion=store.pool.fusion,
                     size=store.pool.size,
                     conversations=self.data.conversations,
+                    learned_from=learned_from if store.name in learned else "",
                 )
                 for store in self.stores
             ),

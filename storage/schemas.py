@@ -124,6 +124,18 @@ POOLS = TableSpec(
     ),
     ("question_id",),
 )
+FITS = TableSpec(
+    "fits",
+    pa.schema(
+        [
+            _field("reader", _TEXT, "printed form"),
+            _field("conversation_id", _TEXT, "the conversation that is read with these weights"),
+            _field("weights", pa.list_(pa.float64())),
+            _field("trained_on", _IDS, "conversations whose gold was seen; never the one that is read"),
+        ]
+    ),
+    ("reader", "conversation_id"),
+)
 STATES = TableSpec(
     "states",
     pa.schema(

@@ -16,6 +16,7 @@ from storage.schemas import SELECTIONS, STATES
 from tasks.access import Library, QuestionAccess
 from tasks.arms import Arm
 from tasks.conversation import Conversation
+from tasks.fit import fitted
 from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
 
@@ -34,7 +35,8 @@ def compose(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     if missing.is_empty():
         return 0
     conversation = Conversation.load(plan, store, conversation_id)
-    return save(plan, store, conversation, missing, {str(arm): _read(arm) for arm in arms})
+    reads = {str(arm): read_of(fitted(plan, store, arm, conversation_id)) for arm in arms}
+    return save(plan, store, conversation, missing, reads)
 
 
 def missing_cells(
@@ -88,7 +90,8 @@ def cells_of(missing: pl.DataFrame) -> dict[str, set[str]]:
     return {str(key[0]): set(frame["question_id"]) for key, frame in missing.group_by(["arm"])}
 
 
-def _read(arm: Arm) -> Read:
+def read_of(arm: Arm) -> Read:
+    """What one arm does with a question, held to its budget."""
     limits = arm.limits
     return lambda query, pool, library: held_to(arm, query, pool, QuestionAccess(library, limits), library)
 

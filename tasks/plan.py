@@ -32,6 +32,8 @@ class StorePlan:
     """One store with its index and pools. Every property is a content address of what it is made from.
 
     `conversations` bounds the index, all if empty; records, pools and selections do not depend on it.
+    `learned_from`: the address of the gold and the questions that learning arms are fitted on, empty without such arms;
+    then selections, which depend on it, are the same whatever the gold says.
     """
 
     name: str
@@ -41,6 +43,7 @@ class StorePlan:
     fusion: str
     size: int
     conversations: tuple[str, ...] = ()
+    learned_from: str = ""
 
     @cached_property
     def store(self) -> str:
@@ -82,7 +85,8 @@ class StorePlan:
     def selections(self, seed: int) -> str:
         """The address of what readers without a model select from the pools."""
         made = code("readers", "tasks.compose", "tasks.access", "tasks.arms", "tasks.oracle")
-        return digest({"pool": self.pool, "seed": seed, "code": made})
+        learned = {"learned from": self.learned_from} if self.learned_from else {}
+        return digest({"pool": self.pool, "seed": seed, "code": made, **learned})
 
 
 @dataclass(frozen=True)
