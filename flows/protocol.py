@@ -201,8 +201,8 @@ class Protocol(_Part):
         learned = {
             arm.store for arm in arms(self.arms, self.budgets, [store.name for store in self.stores]) if arm.learns
         }
-        questions = [list(self.data.kinds), list(self.data.conversations), self.data.limit]
-        learned_from = digest({"gold": gold, "questions": questions})
+        chosen = [list(self.data.kinds), list(self.data.conversations), list(self.data.questions), self.data.limit]
+        learned_from = digest({"gold": gold, "questions": chosen})
         return Plan(
             lake=lake,
             benchmark=self.data.benchmark,
