@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.digests import digest, file_digest
+from storage.digests import digest
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.rows import to_rows
 from storage.schemas import CONVERSATIONS, DATASETS, GOLD, QUESTIONS
 from tasks.provenance import code
 from tasks.shard import shard
-from tasks.sources import SOURCES
+from tasks.sources import SOURCES, content_digest
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def ingest(lake: str, benchmark: str, path: str, sha256: str | None = None) -> D
 
     Raises `InputError` if `sha256` is given and the file has another, and what the source raises.
     """
-    found = file_digest(Path(path))
+    found = content_digest(benchmark, Path(path))
     if sha256 and found != sha256:
         raise InputError(
             f"{path}: SHA-256 {sha256} expected, {found} found; download it again, "
@@ -46,21 +46,23 @@ def ingest(lake: str, benchmark: str, path: str, sha256: str | None = None) -> D
 
 
 def _read(lake: str, benchmark: str, path: str, source: str) -> Dataset:
-    read = SOURCES[benchmark](Path(path))
+    read = SOURCES[benchmark].load(Path(path))
     place = Lake(lake)
-    new = place.table(CONVERSATIONS, read.dataset).append(to_rows(read.turns))
-    new += place.table(QUESTIONS, read.dataset).append(to_rows(read.questions, place=range(len(read.questions))))
-    place.table(GOLD, read.gold_digest).append(to_rows(read.gold))
+    new = place.table(CONVERSATIONS, read.addresses.dataset).append(to_rows(read.turns))
+    new += place.table(QUESTIONS, read.addresses.dataset).append(
+        to_rows(read.questions, place=range(len(read.questions)))
+    )
+    place.table(GOLD, read.addresses.gold).append(to_rows(read.gold))
     facts = {**read.facts, "file": Path(path).name}
     row = {
         "source": source,
         "benchmark": benchmark,
-        "dataset": read.dataset,
-        "gold": read.gold_digest,
+        "dataset": read.addresses.dataset,
+        "gold": read.addresses.gold,
         "facts": json.dumps(facts),
     }
     place.table(DATASETS, source).append([row])
-    return Dataset(read.dataset, read.gold_digest, facts, new)
+    return Dataset(read.addresses.dataset, read.addresses.gold, facts, new)
 
 
 ingest_task = shard("ingest", ingest)
