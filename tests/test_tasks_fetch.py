@@ -65,7 +65,7 @@ def test_what_is_not_there_is_said(httpserver: HTTPServer, tmp_path: Path) -> No
         fetch("locomo", tmp_path, httpserver.url_for("/gone"), None)
     with pytest.raises(InputError, match="not reached in 5 tries"):
         fetch("locomo", tmp_path, "http://127.0.0.1:9/file", None)
-    with pytest.raises(InputError, match="one of locomo, .* expected, 'locom' found"):
+    with pytest.raises(InputError, match=r"one of locomo, .* expected, 'locom' found"):
         fetch("locom", tmp_path, None, None)
 
 

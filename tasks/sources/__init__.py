@@ -58,12 +58,13 @@ def locate(benchmark: str, data: str) -> Path:
     inside = [path / name for name in source.names if (path / name).exists()]
     if inside:
         return inside[0]
+    if not path.exists():
+        raise InputError(f"data: {path} does not exist; name {source.names[0]} or its folder with --data PATH")
     # A folder of chats goes by its scale's name, and one chat lies in it: no scale is taken for another.
     own = path.is_dir() and source.names[0] in (path.name, path.absolute().parent.name)
     if not (own if source.folder else path.is_file()):
         raise InputError(
-            f"data: {source.names[0]} or a folder that holds it expected, {path} found to be neither; "
-            f"name it with --data PATH"
+            f"data: {source.names[0]} or a folder that holds it expected, {path} found; name it with --data"
         )
     return path
 
