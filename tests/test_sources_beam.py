@@ -152,7 +152,7 @@ def test_a_scale_is_found_in_the_release_and_any_changed_file_changes_its_digest
     folder = write(tmp_path / "chats")
     for named in (tmp_path, tmp_path / "chats", folder):
         assert locate("beam_100k", str(named)) == folder
-    with pytest.raises(InputError, match="500K or a folder that holds it"):
+    with pytest.raises(InputError, match="500K or its folder"):
         locate("beam_500k", str(tmp_path))
     before = content_digest("beam_100k", folder)
     (folder / "1" / "labels.txt").write_text("not read")

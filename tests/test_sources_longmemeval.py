@@ -178,6 +178,6 @@ def test_the_official_and_the_cleaned_file_names_are_found_in_a_folder(tmp_path:
     for name in ("longmemeval_s.json", "longmemeval_s_cleaned.json"):
         (tmp_path / name).write_text("[]", encoding="utf-8")
         assert locate("longmemeval_s", str(tmp_path)).name == name
-    with pytest.raises(InputError, match=r"longmemeval_m_cleaned\.json or a folder"):
+    with pytest.raises(InputError, match=r"longmemeval_m_cleaned\.json or its folder"):
         locate("longmemeval_m", str(tmp_path))
     assert SOURCES["longmemeval_oracle"].load(tmp_path / "x").benchmark == "longmemeval_oracle"

@@ -12,14 +12,10 @@ from flows.commands.options import QuietOption
 def fetch(
     benchmark: Annotated[
         str,
-        typer.Argument(
-            help="The benchmark to download: locomo, longmemeval_s, _m or _oracle, beam_100k, _500k, _1m or _10m."
-        ),
+        typer.Argument(help="locomo, longmemeval_{s,m,oracle} or beam_{100k,500k,1m,10m}."),
     ],
     to: Annotated[Path, typer.Option("--to", help="The folder to put it in.")] = Path("data"),
-    url: Annotated[
-        str | None, typer.Option("--url", help="Another place that serves the same file, or folder of files.")
-    ] = None,
+    url: Annotated[str | None, typer.Option("--url", help="Another place that serves the same files.")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Download a benchmark from its public home, check its digest, and go on with a broken download."""

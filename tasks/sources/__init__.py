@@ -63,9 +63,7 @@ def locate(benchmark: str, data: str) -> Path:
     # A folder of chats goes by its scale's name, and one chat lies in it: no scale is taken for another.
     own = path.is_dir() and source.names[0] in (path.name, path.absolute().parent.name)
     if not (own if source.folder else path.is_file()):
-        raise InputError(
-            f"data: {source.names[0]} or a folder that holds it expected, {path} found; name it with --data"
-        )
+        raise InputError(f"data: {source.names[0]} or its folder expected, {path} found; name it with --data")
     return path
 
 
