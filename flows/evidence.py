@@ -1,5 +1,7 @@
 """Records, index, pools and every arm's evidence."""
 
+import math
+
 from prefect import flow
 
 from flows.ingest import ingest_stage
@@ -7,7 +9,7 @@ from flows.protocol import Protocol
 from flows.shards import Log
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.schemas import INDEXES, RECORDS
+from storage.schemas import HOLDINGS, INDEXES
 from tasks.candidates import missing_pools, pool_task
 from tasks.compose import compose_task, missing_cells
 from tasks.index import chunks_to_embed, embed_task, index_task
@@ -15,6 +17,9 @@ from tasks.oracle import oracle_task
 from tasks.plan import Plan
 from tasks.store import store_task
 from tasks.warm import warm_task
+
+MOST_SHARDS = 100
+"""Prefect keeps its account of a few hundred tasks a stage without delay, and no more."""
 
 
 def store_stage(plan: Plan, log: Log) -> None:
@@ -26,7 +31,7 @@ def index_stage(plan: Plan, log: Log) -> None:
     """Embed what has no vector, while readers compile their kernels; then build the indexes."""
     lake = Lake(plan.lake)
     for store in plan.stores:
-        if not lake.table(RECORDS, store.store).holds_any():
+        if not lake.table(HOLDINGS, store.store).holds_any():
             raise InputError(f"stage index: records of store {store.name} expected, none found; run stage store first")
     chunks = [(embed_task, (plan, store, chunk)) for store in plan.stores for chunk in chunks_to_embed(plan, store)]
     warm = [(warm_task, (plan,))] if chunks else []
@@ -41,9 +46,9 @@ def pool_stage(plan: Plan, log: Log) -> None:
     log.run(
         "pool",
         [
-            (pool_task, (plan, store, conversation))
+            (pool_task, (plan, store, conversations))
             for store in plan.stores
-            for conversation in conversations_of(plan, missing_pools(plan, store))
+            for conversations in shares(plan, missing_pools(plan, store))
         ],
     )
 
@@ -57,14 +62,16 @@ def compose_stage(plan: Plan, log: Log) -> None:
         for task, uses_gold in ((compose_task, False), (oracle_task, True)):
             arms = [arm for arm in plan.arms_of(store) if arm.uses_gold == uses_gold]
             missing = set(missing_cells(plan, store, arms)["question_id"])
-            shards += [(task, (plan, store, conversation)) for conversation in conversations_of(plan, missing)]
+            shards += [(task, (plan, store, conversations)) for conversations in shares(plan, missing)]
     log.run("compose", shards)
 
 
-def conversations_of(plan: Plan, question_ids: set[str]) -> list[str]:
-    """The conversations that some of these questions are about, in benchmark order."""
+def shares(plan: Plan, question_ids: set[str]) -> list[tuple[str, ...]]:
+    """The conversations that some of these questions are about, in benchmark order, in at most `MOST_SHARDS` groups."""
     questions = plan.questions()
-    return list(dict.fromkeys(question.conversation_id for question in questions if question.id in question_ids))
+    named = list(dict.fromkeys(question.conversation_id for question in questions if question.id in question_ids))
+    size = max(1, math.ceil(len(named) / MOST_SHARDS))
+    return [tuple(named[start : start + size]) for start in range(0, len(named), size)]
 
 
 @flow(name="evidence", persist_result=False)

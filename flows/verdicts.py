@@ -2,7 +2,7 @@
 
 from prefect import flow
 
-from flows.evidence import conversations_of
+from flows.evidence import shares
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.shards import Log
@@ -17,8 +17,8 @@ def answer_stage(plan: Plan, log: Log) -> None:
         "answer",
         *(
             [
-                (answer_task, (plan, store, conversation))
-                for conversation in conversations_of(plan, set(unanswered(plan, store)["question_id"]))
+                (answer_task, (plan, store, conversations))
+                for conversations in shares(plan, set(unanswered(plan, store)["question_id"]))
             ]
             for store in plan.stores
         ),
@@ -28,14 +28,11 @@ def answer_stage(plan: Plan, log: Log) -> None:
 def judge_stage(plan: Plan, log: Log) -> None:
     """Judge each new answer once, and score each new state against gold."""
     scores = [
-        (score_task, (plan, store, conversation))
+        (score_task, (plan, store, conversations))
         for store in plan.stores
-        for conversation in conversations_of(plan, set(unscored(plan, store)["question_id"]))
+        for conversations in shares(plan, set(unscored(plan, store)["question_id"]))
     ]
-    judged = unjudged(plan)
-    verdicts = [
-        (judge_task, (plan, conversation)) for conversation in plan.conversation_ids() if conversation in judged
-    ]
+    verdicts = [(judge_task, (plan, conversations)) for conversations in shares(plan, unjudged(plan))]
     log.run("judge", [*scores, *verdicts])
 
 

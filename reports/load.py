@@ -7,8 +7,9 @@ import polars as pl
 
 from reports.results import Arm
 from storage.digests import digest
+from storage.holdings import records
 from storage.lake import Lake
-from storage.schemas import ANSWERS, GOLD, QUESTIONS, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.schemas import ANSWERS, GOLD, QUESTIONS, SCORES, SELECTIONS, STATES, VERDICTS
 
 BASELINE = "hybrid"
 
@@ -167,9 +168,7 @@ def _records(lake: Lake, addresses: Addresses) -> pl.DataFrame:
         "source_turn_ids",
     ]
     frames = [
-        lake.table(RECORDS, store.store)
-        .read(columns)
-        .sort("conversation_id", "position")
+        records(lake, store.store)
         .select(pl.lit(store.name).alias("store"), *columns)
         .with_columns(pl.col("position").cast(pl.Int64))
         for store in addresses.stores

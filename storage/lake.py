@@ -3,13 +3,14 @@
 import json
 import os
 from pathlib import Path
+from shutil import rmtree
 
 from storage.digests import short
 from storage.errors import InputError
 from storage.schemas import TableSpec
 from storage.tables import KeyedTable, write_whole
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Lake:
@@ -49,6 +50,17 @@ class Lake:
     def table(self, spec: TableSpec, scope: str) -> KeyedTable:
         """The part of a table that belongs to one content address (`scope`, a digest)."""
         return KeyedTable(self.root / spec.name / short(scope), spec)
+
+    def hand_over(self, spec: TableSpec, scope: str, to: str) -> None:
+        """Give the part of a table that was written under one address another, which was not known before.
+
+        Where the other holds rows already they are the same, since addresses are of content, and these are dropped.
+        """
+        written, target = self.table(spec, scope), self.table(spec, to)
+        if target.holds_any():
+            rmtree(written.folder, ignore_errors=True)
+        elif written.holds_any():
+            written.folder.rename(target.folder)
 
     @property
     def vectors(self) -> Path:

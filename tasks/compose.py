@@ -1,6 +1,6 @@
-"""One conversation's pools and every reader to selections and evidence states."""
+"""The pools of some conversations and every reader to selections and evidence states."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from time import perf_counter
@@ -15,7 +15,7 @@ from storage.schemas import SELECTIONS, STATES
 from tasks.access import Library, QuestionAccess
 from tasks.arms import Arm
 from tasks.conversation import Conversation
-from tasks.plan import Plan, StorePlan
+from tasks.plan import Conversations, Plan, StorePlan
 from tasks.shard import shard
 
 Read = Callable[[Query, Pool, Library], Evidence]
@@ -25,36 +25,47 @@ Read = Callable[[Query, Pool, Library], Evidence]
 _ALONE = Lock()
 
 
-def compose(plan: Plan, store: StorePlan, conversation_id: str) -> int:
+def compose(plan: Plan, store: StorePlan, conversation_ids: Collection[str]) -> int:
     """Selections of every reader's (arm, question) that the lake lacks; returns how many. Sees no gold."""
     arms = [arm for arm in plan.arms_of(store) if not arm.uses_gold]
-    missing = missing_cells(plan, store, arms, conversation_id)
-    if missing.is_empty():
-        return 0
-    conversation = Conversation.load(plan, store, conversation_id)
-    return save(plan, store, conversation, missing, {str(arm): _read(arm) for arm in arms})
+    reads = {str(arm): _read(arm) for arm in arms}
+    missing = missing_cells(plan, store, arms, conversation_ids)
+    return save(plan, store, conversation_ids, missing, lambda _: reads)
 
 
 def missing_cells(
-    plan: Plan, store: StorePlan, arms: Sequence[Arm], conversation_id: str | None = None
+    plan: Plan, store: StorePlan, arms: Sequence[Arm], conversations: Conversations | None = None
 ) -> pl.DataFrame:
-    """Every (arm, question_id) that has no selection yet, of one conversation or of all."""
+    """Every (arm, question_id) that has no selection yet, of one conversation, of some or of all."""
     names = pl.DataFrame({"arm": [str(arm) for arm in arms]}, schema={"arm": pl.String})
-    ids = [question.id for question in plan.questions(conversation_id)]
+    ids = [question.id for question in plan.questions(conversations)]
     expected = names.join(pl.DataFrame({"question_id": ids}, schema={"question_id": pl.String}), how="cross")
     return Lake(plan.lake).table(SELECTIONS, store.selections(plan.seed)).missing(expected)
 
 
 def save(
-    plan: Plan, store: StorePlan, conversation: Conversation, missing: pl.DataFrame, reads: Mapping[str, Read]
+    plan: Plan,
+    store: StorePlan,
+    conversation_ids: Collection[str],
+    missing: pl.DataFrame,
+    reads: Callable[[Conversation], Mapping[str, Read]],
 ) -> int:
     """Read and write the missing cells; returns how many. States are written before selections name them."""
     wanted = {str(key[0]): set(frame["question_id"]) for key, frame in missing.group_by(["arm"])}
-    with _ALONE:
-        rows = list(_cells(conversation, wanted, reads))
-    states = {(row["question_id"], row["evidence_hash"]): row for row in rows}
+    asked = set(missing["question_id"])
+    rows: list[dict[str, Any]] = []
+    states: list[dict[str, Any]] = []
+    for conversation_id in conversation_ids:
+        if asked.isdisjoint(question.id for question in plan.questions(conversation_id)):
+            continue
+        conversation = Conversation.load(plan, store, conversation_id)
+        with _ALONE:
+            made = list(_cells(conversation, wanted, reads(conversation)))
+        distinct = {(row["question_id"], row["evidence_hash"]): row for row in made}
+        states += [conversation.state(row) for row in distinct.values()]
+        rows += made
     lake = Lake(plan.lake)
-    lake.table(STATES, store.store).append([conversation.state(row) for row in states.values()])
+    lake.table(STATES, store.store).append(states)
     return lake.table(SELECTIONS, store.selections(plan.seed)).append(rows)
 
 

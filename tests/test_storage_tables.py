@@ -117,7 +117,7 @@ def test_writers_killed_at_any_moment_leave_every_part_readable(tmp_path: Path) 
 def test_a_lake_of_another_schema_version_is_refused(tmp_path: Path) -> None:
     Lake.open(tmp_path)
     (tmp_path / "lake.json").write_text('{"schema": 99}')
-    with pytest.raises(InputError, match="schema version 1 expected, 99 found"):
+    with pytest.raises(InputError, match="schema version 2 expected, 99 found"):
         Lake.open(tmp_path)
 
 

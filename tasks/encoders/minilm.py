@@ -28,6 +28,7 @@ class MiniLm:
     """
 
     title: ClassVar[str] = "all-MiniLM-L6-v2 (int8 ONNX), offline"
+    kept: ClassVar[bool] = True
 
     max_tokens: int = 256
 
