@@ -13,6 +13,7 @@ from flows.commands.doctor import doctor
 from flows.commands.fetch import fetch
 from flows.commands.run import report, run
 from flows.commands.status import status
+from flows.commands.synth import synth
 from flows.commands.trace import trace
 from storage.errors import InputError
 
@@ -25,6 +26,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "arms": list_arms,
     "doctor": doctor,
     "fetch": fetch,
+    "synth": synth,
     "bench": bench,
 }
 

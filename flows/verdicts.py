@@ -9,6 +9,7 @@ from flows.shards import Log
 from tasks.answer import answer_task, unanswered
 from tasks.judge import judge_task, score_task, unjudged, unscored
 from tasks.plan import Plan
+from tasks.ranked import rank_task, unranked
 
 
 def answer_stage(plan: Plan, log: Log) -> None:
@@ -32,8 +33,13 @@ def judge_stage(plan: Plan, log: Log) -> None:
         for store in plan.stores
         for conversations in shares(plan, set(unscored(plan, store)["question_id"]))
     ]
+    ranks = [
+        (rank_task, (plan, store, conversations))
+        for store in plan.stores
+        for conversations in shares(plan, set(unranked(plan, store)["question_id"]))
+    ]
     verdicts = [(judge_task, (plan, conversations)) for conversations in shares(plan, unjudged(plan))]
-    log.run("judge", [*scores, *verdicts])
+    log.run("judge", [*scores, *ranks, *verdicts])
 
 
 @flow(name="verdicts", persist_result=False)

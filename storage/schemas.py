@@ -212,12 +212,33 @@ VERDICTS = TableSpec(
 )
 _SHARE = [
     _field(name, pa.float64(), "in [0, 1]", null=True)
-    for name in ("gold_hit", "evidence_recall", "complete_evidence", "session_recall", "complete_sessions")
+    for name in (
+        "gold_hit",
+        "evidence_recall",
+        "complete_evidence",
+        "session_recall",
+        "complete_sessions",
+        "turn_hit",
+        "user_recall_any",
+        "user_recall_all",
+    )
 ]
 SCORES = TableSpec(
     "scores",
     pa.schema([_field("question_id", _TEXT), _field("evidence_hash", _TEXT), *_SHARE]),
     ("question_id", "evidence_hash"),
+)
+RANKINGS = TableSpec(
+    "rankings",
+    pa.schema(
+        [
+            _field("arm", _TEXT),
+            _field("question_id", _TEXT),
+            _field("ndcg", pa.float64(), "in [0, 1]", null=True),
+            _field("user_ndcg_any", pa.float64(), "in [0, 1]", null=True),
+        ]
+    ),
+    ("arm", "question_id"),
 )
 RUNS = TableSpec(
     "runs",

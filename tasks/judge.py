@@ -80,13 +80,14 @@ def score(plan: Plan, store: StorePlan, conversations: Conversations) -> int:
     sources = {record.id: record.source_turn_ids for record in plan.records(store, conversations)}
     turns = plan.turns(conversations)
     sessions = dict(turns.select("id", "session_id").iter_rows())
+    speakers = dict(turns.select("id", "speaker").iter_rows())
     states = lake.table(STATES, store.store).read().join(missing, on=missing.columns, how="semi")
     return lake.table(SCORES, plan.scores(store)).append(
         [
             {
                 "question_id": row["question_id"],
                 "evidence_hash": row["evidence_hash"],
-                **evidence_metrics(gold[row["question_id"]], row["record_ids"], sources, sessions),
+                **evidence_metrics(gold[row["question_id"]], row["record_ids"], sources, sessions, speakers),
             }
             for row in states.iter_rows(named=True)
         ]

@@ -133,6 +133,10 @@ class Plan:
         """The address of the evidence metrics of one store's states."""
         return digest({"gold": self.gold, "store": store.store, "code": code("tasks.metrics")})
 
+    def rankings(self, store: StorePlan) -> str:
+        """The address of the rank metrics of one store's selections."""
+        return digest({"scores": self.scores(store), "selections": store.selections(self.seed)})
+
     def questions(self, conversations: Conversations | None = None) -> list[Question]:
         """The run's questions in benchmark order, of one conversation, of some or of all.
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.text import terms
+from tasks.text import terms, tokens
 
 Scores = NDArray[np.float64]
 
@@ -102,18 +102,29 @@ class _Bag:
 
 
 _NUMBERS: dict[str, int] = {}
+_WORDS: dict[str, int] = {}
 _NUMBERING = Lock()
 
 
 @lru_cache(maxsize=1 << 17)
 def _bag(text: str) -> _Bag:
-    counted = Counter(terms(text))
-    if not _NUMBERS.keys() >= counted.keys():
-        with _NUMBERING:
-            for term in counted:
-                _NUMBERS.setdefault(term, len(_NUMBERS))
-    numbers = [_NUMBERS[term] for term in counted]
-    return _Bag(np.array(numbers, np.int64), np.array(list(counted.values()), np.float64), counted.total())
+    counts: dict[int, int] = {}
+    for word, count in Counter(tokens(text)).items():
+        number = _WORDS.get(word)
+        if number is None:
+            number = _numbered(word)
+        if number >= 0:
+            counts[number] = counts.get(number, 0) + count
+    numbers, held = np.fromiter(counts, np.int64, len(counts)), np.fromiter(counts.values(), np.float64, len(counts))
+    return _Bag(numbers, held, sum(counts.values()))
+
+
+def _numbered(word: str) -> int:
+    """The number of a word's term, -1 of a stop word."""
+    with _NUMBERING:
+        found = [_NUMBERS.setdefault(term, len(_NUMBERS)) for term in terms(word)]
+        number = _WORDS[word] = found[0] if found else -1
+    return number
 
 
 def _known(question: Sequence[str]) -> list[int]:

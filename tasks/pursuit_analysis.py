@@ -128,7 +128,7 @@ def coverage(
         row[f"{name}_complete_at"] = covered_at(gold.turn_ids, order, turns)
         row[f"{name}_sessions_at"] = covered_at(gold.session_ids, order, sessions)
         for k in OVERLAP_BUDGETS:
-            metrics = evidence_metrics(gold, order[:k], sources, session_of)
+            metrics = evidence_metrics(gold, order[:k], sources, session_of, {})
             row[f"{name}_session_recall_k{k}"] = metrics["session_recall"]
     for k in OVERLAP_BUDGETS:
         base = set(hybrid[:k])

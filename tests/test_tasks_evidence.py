@@ -47,26 +47,38 @@ def test_the_address_changes_with_text_date_id_and_order() -> None:
 
 SOURCES = {"r1": ("t1",), "r2": ("t2", "t3"), "r3": ("t4",), "r0": ()}
 SESSIONS = {"t1": "s1", "t2": "s1", "t3": "s2", "t4": "s3"}
+SPEAKERS = {"t1": "user", "t2": "user", "t3": "assistant", "t4": "assistant"}
 GOLD = Gold("q", "a", ("t1", "t4"), ("s1", "s3"))
 
 
 @pytest.mark.parametrize(
     ("records", "expected"),
     [
-        ([], (0.0, 0.0, 0.0, 0.0, 0.0)),
-        (["r1"], (1.0, 0.5, 0.0, 0.5, 0.0)),
-        (["r2"], (0.0, 0.0, 0.0, 0.5, 0.0)),
-        (["r2", "r3"], (1.0, 0.5, 0.0, 1.0, 1.0)),
-        (["r3", "r1"], (1.0, 1.0, 1.0, 1.0, 1.0)),
-        (["r1", "r0"], (None,) * 5),
+        ([], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
+        (["r1"], (1.0, 0.5, 0.0, 0.5, 0.0, 1.0, 1.0, 1.0)),
+        (["r2"], (0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0)),
+        (["r2", "r3"], (1.0, 0.5, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)),
+        (["r3", "r1"], (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)),
+        (["r1", "r0"], (None,) * 8),
     ],
 )
 def test_metrics_of_states_worked_out_by_hand(records: list[str], expected: tuple[float | None, ...]) -> None:
-    assert tuple(evidence_metrics(GOLD, records, SOURCES, SESSIONS).values()) == expected
+    assert tuple(evidence_metrics(GOLD, records, SOURCES, SESSIONS, SPEAKERS).values()) == expected
 
 
 def test_metrics_without_gold_are_undefined_not_perfect() -> None:
-    assert set(evidence_metrics(Gold("q", "a", (), ()), ["r1"], SOURCES, SESSIONS).values()) == {None}
+    assert set(evidence_metrics(Gold("q", "a", (), ()), ["r1"], SOURCES, SESSIONS, SPEAKERS).values()) == {None}
+
+
+def test_a_question_with_evidence_sessions_but_no_annotated_turn_is_a_miss_of_turn_hit_alone() -> None:
+    found = evidence_metrics(Gold("q", "a", (), ("s1",)), ["r1"], SOURCES, SESSIONS, SPEAKERS)
+    defined = {name: value for name, value in found.items() if value is not None}
+    assert defined == {"session_recall": 1.0, "complete_sessions": 1.0, "turn_hit": 0.0}
+
+
+def test_gold_that_only_the_assistant_said_has_no_user_recall() -> None:
+    found = evidence_metrics(Gold("q", "a", ("t4",), ("s3",)), ["r3"], SOURCES, SESSIONS, SPEAKERS)
+    assert (found["gold_hit"], found["user_recall_any"], found["user_recall_all"]) == (1.0, None, None)
 
 
 TURNS = [f"t{i}" for i in range(12)]

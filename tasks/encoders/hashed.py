@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _RUN = 4
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+_ODD = np.uint32(0x9E3779B1)
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Hashed:
         """(n, width) float32, unit rows; an empty text gives a zero row."""
         vectors = np.zeros((len(texts), self.width), np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            data = np.frombuffer(text.lower().encode("utf-8", "surrogatepass"), np.uint8).astype(np.uint64)
-            if not len(data):
-                continue
-            runs = sum((data[i : len(data) - _RUN + 1 + i] << np.uint64(8 * i) for i in range(_RUN)), np.uint64(0))
-            hashed = (runs if len(data) >= _RUN else data) * _ODD >> np.uint64(32)
-            signs = np.where(hashed & np.uint64(1), 1.0, -1.0)
-            row += np.bincount((hashed >> np.uint64(1)).astype(np.int64) % self.width, signs, self.width)
+            data = text.lower().encode("utf-8", "surrogatepass")
+            data += bytes(max(0, _RUN - len(data))) if data else data
+            starts = [np.frombuffer(data, "<u4", (len(data) - i) // _RUN, i) for i in range(min(_RUN, len(data)))]
+            if starts:
+                hashed = np.concatenate(starts) * _ODD >> np.uint32(12)
+                counts = np.bincount(hashed % np.uint32(2 * self.width), minlength=2 * self.width)
+                row[:] = counts[: self.width] - counts[self.width :]
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(norms > 0, norms, 1.0), np.float32)

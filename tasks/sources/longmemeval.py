@@ -22,6 +22,8 @@ KINDS = (
     "single-session-preference",
 )
 PREFERENCE = "single-session-preference"
+SYNTHETIC = "synthetic-"
+"""How the question ids of a made-up benchmark start, which no name but `synthetic` may read."""
 _UNSORTED = "histories that are not in date order"
 _REPEATED = "session ids found again in their history"
 _EMPTY = "empty sessions dropped"
@@ -45,7 +47,7 @@ def load(path: Path, benchmark: str = "longmemeval_s") -> Ingested:
     those with `has_answer: true`, gold sessions those of `answer_session_ids`. A preference answer is a rubric.
     Raises `InputError` for a file that is not JSON, not UTF-8, has duplicate keys, or lacks a needed key.
     """
-    return Ingested(benchmark, partial(_told, path))
+    return Ingested(benchmark, partial(_told, path, benchmark == SYNTHETIC.strip("-")))
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class _Session:
     messages: list[dict[str, Any]]
 
 
-def _told(path: Path, account: Account) -> Iterator[Told]:
+def _told(path: Path, synthetic: bool, account: Account) -> Iterator[Told]:
     for label in _NOTES:
         account.note(label)
     seen: set[str] = set()
@@ -74,6 +76,11 @@ def _told(path: Path, account: Account) -> Iterator[Told]:
             raise InputError(
                 f"{path}, question {name}: LongMemEval's keys expected, {type(error).__name__} at {error} found"
             ) from error
+        if asked[0].id.startswith(SYNTHETIC) != synthetic:
+            raise InputError(
+                f"{path}: {'a file made by `suffice synth`' if synthetic else 'LongMemEval'} expected, question "
+                f"{asked[0].id} found; run a synthetic file by the protocol `synthetic`, and no other"
+            )
         refuse_repeats(path, [asked[0].id], "question", seen)
         _count(turns, *asked, account, contents)
         yield Told(turns, [asked])
