@@ -1,8 +1,10 @@
 """What is shown, under which address, and how it is scored against gold."""
 
+import random
 from dataclasses import replace
 from datetime import datetime
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from readers.types import Budget
 from storage.records import Gold, Record
 from tasks.evidence import evidence_hash, line, line_digest, rendered, spoken
-from tasks.metrics import evidence_metrics
+from tasks.metrics import evidence_metrics, rank_metrics
 from tasks.oracle import assemble
 
 RECORD = Record("c/D1:1", "c", "c/S1", 0, "Ada", "Ada: Hello.", datetime(2023, 5, 8, 13, 56), ("c/D1:1",))
@@ -79,6 +81,27 @@ def test_a_question_with_evidence_sessions_but_no_annotated_turn_is_a_miss_of_tu
 def test_gold_that_only_the_assistant_said_has_no_user_recall() -> None:
     found = evidence_metrics(Gold("q", "a", ("t4",), ("s3",)), ["r3"], SOURCES, SESSIONS, SPEAKERS)
     assert (found["gold_hit"], found["user_recall_any"], found["user_recall_all"]) == (1.0, None, None)
+
+
+def test_rank_metrics_worked_out_by_hand() -> None:
+    gold = Gold("q", "a", ("t1", "t2", "t4"), ("s1", "s3"))
+    found = rank_metrics(gold, [["t3"], ["t4"], ["t1"], ["t2"]], SPEAKERS, 4)
+    ideal = 1 + 1 / np.log2(3) + 1 / 2
+    assert found["ndcg"] == pytest.approx((1 / np.log2(3) + 1 / 2 + 1 / np.log2(5)) / ideal)
+    assert found["user_ndcg_any"] == 1.0
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=12), st.integers(1, 12), st.randoms())
+def test_user_ndcg_any_is_the_release_s_arithmetic(relevant: list[bool], k: int, draw: random.Random) -> None:
+    """The release's formula, written out from its definition over a ranking of user turns."""
+    ids = [f"u{place}" for place in range(len(relevant))]
+    wanted = [id for id, own in zip(ids, relevant, strict=True) if own]
+    ranking = draw.sample(ids, len(ids))
+    gains = [1.0] + [1 / np.log2(rank) for rank in range(2, len(ids) + 1)]
+    actual = sum(gain for gain, id in zip(gains[:k], ranking[:k], strict=True) if id in wanted)
+    best = sum(gains[: min(k, len(wanted))])
+    found = rank_metrics(Gold("q", "a", tuple(wanted), ()), [[id] for id in ranking[:k]], dict.fromkeys(ids, "user"), k)
+    assert found["user_ndcg_any"] == (pytest.approx(actual / best) if wanted else None)
 
 
 TURNS = [f"t{i}" for i in range(12)]
