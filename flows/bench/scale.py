@@ -32,6 +32,11 @@ ARMS = (
     "hybrid", "dense", "bm25", "mmr", "mem_pursuit", "random", "dpp", "facility_location", "lin_bilmes", "xquad",
 )  # fmt: skip
 WORKERS = 2
+_PROGRAM = """
+import json, sys
+from flows.bench.scale import measured
+print(json.dumps(measured(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))))
+"""
 
 
 def scale(data: str | None, lake: str | None = None) -> dict[str, Any]:
@@ -57,7 +62,7 @@ def scale(data: str | None, lake: str | None = None) -> dict[str, Any]:
 
 def _apart(data: str, folder: str, haystacks: int, distinct: float) -> dict[str, Any]:
     """`measured` in a process of its own; the file and the lake are removed after it."""
-    command = [sys.executable, "-m", "flows.bench.scale", data, folder, str(haystacks), str(distinct)]
+    command = [sys.executable, "-c", _PROGRAM, data, folder, str(haystacks), str(distinct)]
     print(f"{haystacks} haystacks, {distinct:.0%} distinct", file=sys.stderr, flush=True)
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     for left in Path(folder).iterdir():
@@ -118,7 +123,3 @@ def _shared(plan: Plan, store: StorePlan, question_ids: set[str], work: Callable
     """The work on these questions' conversations, shared as a run shares it."""
     with ThreadPoolExecutor(WORKERS) as pool:
         return sum(pool.map(lambda group: work(plan, store, group), shares(plan, question_ids)))
-
-
-if __name__ == "__main__":
-    print(json.dumps(measured(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))))
