@@ -11,6 +11,7 @@ from flows.commands.arms import list_arms
 from flows.commands.bench import bench
 from flows.commands.doctor import doctor
 from flows.commands.fetch import fetch
+from flows.commands.lake import lake
 from flows.commands.run import report, run
 from flows.commands.status import status
 from flows.commands.synth import synth
@@ -27,6 +28,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
     "fetch": fetch,
     "synth": synth,
+    "lake": lake,
     "bench": bench,
 }
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.errors import InputError
+from storage.places import is_remote
 from storage.schemas import TableSpec
 
 _KEYS: dict[Path, tuple[tuple[Path, ...], dict[str, tuple[Path, int, int]]]] = {}
@@ -23,7 +24,7 @@ _REMEMBERED_PARTS = 384
 @lru_cache(maxsize=_REMEMBERED_PARTS)
 def _frame(part: Path) -> pl.DataFrame:
     """A part's rows. Parts are never changed, so the last ones that were read are remembered."""
-    return pl.read_parquet(part, glob=False)
+    return pl.read_parquet(str(part), glob=False)
 
 
 class CorruptPart(InputError):
@@ -67,7 +68,7 @@ class KeyedTable:
             return self._empty().select(wanted)
         needed = [name for name in self.spec.schema.names if name in wanted or name in self.spec.key]
         try:
-            frame = pl.scan_parquet(parts, glob=False)
+            frame = pl.scan_parquet([str(part) for part in parts], glob=False)
             frame = frame.filter(where) if where is not None else frame
             rows = frame.select(needed).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -117,7 +118,7 @@ class KeyedTable:
 
     def _runs(self, part: Path) -> list[tuple[str, int, int]]:
         try:
-            column = pl.read_parquet(part, columns=[self.spec.key[0]], glob=False).to_series()
+            column = pl.read_parquet(str(part), columns=[self.spec.key[0]], glob=False).to_series()
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._named(error) from error
         runs = column.rle().struct.unnest()
@@ -148,14 +149,20 @@ class KeyedTable:
         """The unreadable part behind `error`, or the error itself where all parts can be read."""
         for part in self.parts():
             try:
-                pq.read_table(part)
+                pq.read_table(BytesIO(part.read_bytes()))
             except (pa.ArrowException, OSError) as cause:
                 return CorruptPart(part, str(cause).splitlines()[0])
         return error
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that others see all of it or nothing: a hidden temporary file, fsync, rename."""
+    """Write a file so that others see all of it or nothing: a hidden temporary file, fsync, rename.
+
+    An object store shows an object only when all of it has arrived.
+    """
+    if is_remote(path):
+        path.write_bytes(data)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
     try:

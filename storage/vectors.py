@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from storage.places import is_remote, object_store_options
 
 TAG = "built"
 
@@ -17,13 +20,12 @@ def build(folder: Path, index: str, parts: Iterable[tuple[pa.Table, NDArray[np.f
     the version: a build that was killed has no tag, and the next one begins anew. Memory holds a part.
     Raises `ValueError` if the lengths of a part differ.
     """
-    import lancedb  # here and below: it takes seconds to import, and a run with nothing to do needs none of it
     from lancedb.index import BTree
 
     schema = pa.schema(
         [("unit", pa.string()), ("place", pa.int32()), ("text", pa.string()), ("vector", pa.list_(pa.float32(), width))]
     )
-    database = lancedb.connect(folder)
+    database = _connect(folder)
     database.drop_table(_name(index), ignore_missing=True)
     table = database.create_table(_name(index), pa.RecordBatchReader.from_batches(schema, _batches(schema, parts)))
     table.create_index("unit", config=BTree())
@@ -36,9 +38,7 @@ def read(folder: Path, index: str, units: Sequence[str]) -> NDArray[np.float32]:
 
     A unit that is named twice has its rows twice. This is a look-up by key, so a search of these rows is exact.
     """
-    import lancedb
-
-    table = lancedb.connect(folder).open_table(_name(index))
+    table = _connect(folder).open_table(_name(index))
     table.checkout(TAG)
     wanted = list(dict.fromkeys(units))
     quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in wanted)
@@ -61,6 +61,26 @@ def _batches(schema: pa.Schema, parts: Iterable[tuple[pa.Table, NDArray[np.float
         flat = pa.array(np.ascontiguousarray(vectors).reshape(-1), pa.float32())
         column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
         yield from records.append_column("vector", column).cast(schema).combine_chunks().to_batches()
+
+
+def _connect(folder: Path) -> Any:
+    import lancedb  # takes seconds to import, and a run with nothing to do needs none of it
+
+    return lancedb.connect(str(folder), storage_options=object_store_options() if is_remote(folder) else None)
+
+
+def opens(folder: Path, index: str) -> bool:
+    """Whether a finished index is there and can be opened at its tag."""
+    try:
+        _connect(folder).open_table(_name(index)).checkout(TAG)
+    except (ValueError, OSError, RuntimeError):
+        return False
+    return True
+
+
+def folder_name(index: str) -> str:
+    """The folder in which LanceDB keeps an index."""
+    return f"{_name(index)}.lance"
 
 
 def _name(index: str) -> str:

@@ -1,7 +1,6 @@
 """The options that commands share, and the protocol they make together."""
 
 import re
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +12,8 @@ from flows.stages import STAGES
 ProtocolName = Annotated[str, typer.Argument(help="A protocol's TOML file, or the bare name of a shipped one.")]
 DataOption = Annotated[str | None, typer.Option("--data", help="The benchmark's file or its folder.")]
 LakeOption = Annotated[
-    Path, typer.Option("--lake", envvar="SUFFICE_LAKE", help="The folder of all tables and reports.")
+    str,
+    typer.Option("--lake", envvar="SUFFICE_LAKE", help="The folder, or s3:// place, of all tables and reports."),
 ]
 OnlyOption = Annotated[str | None, typer.Option("--only", help=f"Run this stage alone: {', '.join(STAGES)}.")]
 UntilOption = Annotated[str | None, typer.Option("--until", help="Run the stages up to and with this one.")]

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -36,7 +35,7 @@ from storage.lake import Lake
 def run(
     protocol: ProtocolName,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     only: OnlyOption = None,
     until: UntilOption = None,
     arms: ArmsOption = None,
@@ -51,7 +50,7 @@ def run(
     """Run a protocol from its data to a report. What the lake holds already is not computed again."""
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
     stages = chosen(only, until)
-    root = Lake.open(lake).root
+    root = str(Lake.open(lake).root)
     summary = run_flow(said, root, stages, workers, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
@@ -62,7 +61,7 @@ def run(
 def report(
     protocol: ProtocolName,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
@@ -73,7 +72,7 @@ def report(
 ) -> None:
     """Write the report of what the lake holds for a protocol, and compute nothing else."""
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
-    root = Lake.open(lake).root
+    root = str(Lake.open(lake).root)
     summary = run_flow(said, root, ("report",), 1, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
@@ -82,7 +81,7 @@ def report(
 
 
 def run_flow(
-    said: Protocol, root: Path, stages: tuple[str, ...], workers: int, *, quiet: bool, verbose: bool
+    said: Protocol, root: str, stages: tuple[str, ...], workers: int, *, quiet: bool, verbose: bool
 ) -> dict[str, Any]:
     """The summary of the benchmark flow, run in this process."""
     configure(Lake(root).prefect, verbose=verbose)
@@ -94,7 +93,7 @@ def run_flow(
 
     with shown(Console(stderr=True), quiet=quiet):
         runner: Any = ThreadPoolTaskRunner(max_workers=workers)
-        summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, str(root), stages)
+        summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, root, stages)
     return summary
 
 

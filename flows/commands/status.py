@@ -1,7 +1,5 @@
 """`suffice status`."""
 
-from pathlib import Path
-
 from rich.table import Table
 
 from flows.commands.options import (
@@ -23,7 +21,7 @@ from storage.lake import Lake
 def status(
     protocol: ProtocolName,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
@@ -34,7 +32,7 @@ def status(
     from flows.status import held
 
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
-    if not (lake / "lake.json").is_file():
+    if not (Lake(lake).root / "lake.json").is_file():
         raise InputError(f"lake {lake}: a lake expected, none found; `suffice run {protocol}` makes one")
     rows = held(said, str(Lake.open(lake).root))
     if as_json:
