@@ -15,7 +15,7 @@ from storage.schemas import CONVERSATIONS, DATASETS, GOLD, QUESTIONS, SESSIONS
 from tasks.provenance import code
 from tasks.shard import shard
 from tasks.sources import SOURCES, content_digest
-from tasks.sources.ingested import Account, Addresses, sessions
+from tasks.sources.ingested import Account, Addresses
 
 BLOCK_TURNS = 1024
 """Sessions are written in parts of about so many turns; what follows works through one part at a time."""
@@ -59,11 +59,11 @@ def _read(lake: str, benchmark: str, path: str, source: str) -> Dataset:
     memberships: list[Membership] = []
     asked: list[tuple[Question, Gold]] = []
     for told in SOURCES[benchmark].load(Path(path)).read(account):
-        held = list(sessions(told.turns))
-        for membership, turns in held:
+        for membership, turns in told.sessions:
             contents.add(membership.session, turns)
-        addresses.add([membership for membership, _ in held], told.asked)
-        memberships += [membership for membership, _ in held]
+        held = [membership for membership, _ in told.sessions]
+        addresses.add(held, told.asked)
+        memberships += held
         asked += told.asked
     new = contents.finish(addresses.dataset)
     place.table(CONVERSATIONS, addresses.dataset).append(to_rows(memberships))

@@ -10,7 +10,7 @@ from typing import Any
 
 from storage.errors import InputError
 from storage.records import Gold, Question, Turn
-from tasks.sources.ingested import Account, Ingested, Told, refuse_repeats, sessions
+from tasks.sources.ingested import Account, Ingested, Told, refuse_repeats
 from tasks.sources.reading import elements, moment, storable
 
 KINDS = (
@@ -82,8 +82,9 @@ def _told(path: Path, synthetic: bool, account: Account) -> Iterator[Told]:
                 f"{asked[0].id} found; run a synthetic file by the protocol `synthetic`, and no other"
             )
         refuse_repeats(path, [asked[0].id], "question", seen)
-        _count(turns, *asked, account, contents)
-        yield Told(turns, [asked])
+        told = Told(turns, [asked])
+        _count(told, account, contents)
+        yield told
     if place < 0:
         raise InputError(f"{path}: a non-empty list of questions expected, an empty one found")
 
@@ -190,14 +191,15 @@ def _text(value: object, id: str, account: Account) -> str:
     return text
 
 
-def _count(turns: list[Turn], question: Question, gold: Gold, account: Account, contents: set[str]) -> None:
-    held = [(membership.session, membership.turns) for membership, _ in sessions(turns)]
+def _count(told: Told, account: Account, contents: set[str]) -> None:
+    question, gold = told.asked[0]
+    held = [(membership.session, membership.turns) for membership, _ in told.sessions]
     new = {session: size for session, size in held if session not in contents}
     contents.update(new)
     account.count("conversations")
     account.count("sessions", len(held))
     account.count("distinct sessions", len(new))
-    account.count("turns", len(turns))
+    account.count("turns", len(told.turns))
     account.count("distinct turns", sum(new.values()))
     account.count("questions")
     for kind in KINDS:
