@@ -71,6 +71,8 @@ class _Stock:
 
 
 def _stock(data: Path) -> _Stock:
+    if not data.exists():
+        raise InputError(f"synth: {data} does not exist; name a file of LongMemEval's layout or a folder of them")
     stock = _Stock()
     for path in sorted(data.glob("*.json")) if data.is_dir() else [data]:
         for row in elements(path):

@@ -73,5 +73,7 @@ def test_data_without_questions_and_a_size_of_nothing_are_one_clear_line(tmp_pat
     (tmp_path / "empty.json").write_text("[]")
     with pytest.raises(InputError, match="none found"):
         synth(tmp_path / "empty.json", tmp_path / "x", Size())
+    with pytest.raises(InputError, match="does not exist"):
+        synth(tmp_path / "gone.json", tmp_path / "x", Size())
     with pytest.raises(InputError, match="at least 1"):
         Size(haystacks=0)
