@@ -97,7 +97,7 @@ def measured(data: str, folder: str, haystacks: int, distinct: float) -> dict[st
         **{f"{stage} s": round(seconds, 1) for stage, seconds in clock.seconds.items()},
         "µs a record": round(sum(clock.seconds.values()) / held * 1e6),
         "processor µs a record": round(sum(clock.busy.values()) / held * 1e6),
-        "peak MiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak MiB": _peak(),
     }
 
 
@@ -112,9 +112,14 @@ class _Clock:
         start, busy = perf_counter(), process_time()
         made = work()
         self.seconds[stage], self.busy[stage] = perf_counter() - start, process_time() - busy
-        seconds = f"{self.seconds[stage]:.1f} s, {self.busy[stage]:.1f} s of processor"
-        print(f"  {stage} {seconds}", file=sys.stderr, flush=True)
+        spent = f"{self.seconds[stage]:.1f} s, {self.busy[stage]:.1f} s of processor, peak {_peak()} MiB"
+        print(f"  {stage} {spent}", file=sys.stderr, flush=True)
         return made
+
+
+def _peak() -> int:
+    """The most memory that this process has held, in MiB."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def _protocol() -> Any:
