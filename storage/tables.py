@@ -17,7 +17,7 @@ from storage.errors import InputError
 from storage.places import is_remote
 from storage.schemas import TableSpec
 
-_KEYS: dict[Path, tuple[tuple[Path, ...], dict[str, tuple[Path, int, int]]]] = {}
+_KEYS: dict[Path, tuple[frozenset[Path], dict[str, tuple[Path, int, int]]]] = {}
 _REMEMBERED_PARTS = 384
 
 
@@ -88,15 +88,16 @@ class KeyedTable:
         Rows of one such key lie together in a part. Parts are never changed, so what was read of one is remembered.
         Raises `CorruptPart` for an unreadable part.
         """
-        parts = tuple(self.parts())
-        known = _KEYS.get(self.folder)
-        if known is None or known[0] != parts:
-            found: dict[str, tuple[Path, int, int]] = {}
-            for part in parts:
+        parts = frozenset(self.parts())
+        seen, found = _KEYS.get(self.folder, (frozenset(), {}))
+        if seen != parts:
+            found = dict(found) if seen < parts else {}
+            for part in parts - seen if found else parts:
                 for key, start, size in self._runs(part):
-                    found.setdefault(key, (part, start, size))
-            known = _KEYS[self.folder] = (parts, found)
-        return known[1]
+                    if key not in found or part.name < found[key][0].name:
+                        found[key] = (part, start, size)
+            _KEYS[self.folder] = (parts, found)
+        return found
 
     def lookup(self, keys: Sequence[str]) -> pl.DataFrame:
         """The rows of these values of the first key column, in the order of `keys`; no part without one is read.
