@@ -20,6 +20,7 @@ from flows.commands.resume import resume
 from flows.commands.run import report, run
 from flows.commands.serve import serve
 from flows.commands.status import status
+from flows.commands.synth import synth
 from flows.commands.trace import trace
 from flows.commands.tune import tune
 from storage.errors import InputError
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "arms": list_arms,
     "doctor": doctor,
     "fetch": fetch,
+    "synth": synth,
     "lake": lake,
     "bench": bench,
 }

@@ -199,7 +199,9 @@ class Protocol(_Part):
     def plan(self, lake: str, dataset: str, gold: str) -> Plan:
         """The addresses that a run of this protocol over an ingested dataset reads and writes."""
         learned = {
-            arm.store for arm in arms(self.arms, self.budgets, [store.name for store in self.stores]) if arm.learns
+            arm.store
+            for arm in arms(self.arms, self.budgets, [store.name for store in self.stores], self.models)
+            if arm.learns
         }
         chosen = [list(self.data.kinds), list(self.data.conversations), list(self.data.questions), self.data.limit]
         learned_from = digest({"gold": gold, "questions": chosen})

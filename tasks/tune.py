@@ -6,10 +6,6 @@ It sees gold and belongs to no reader: the readers have selected before gold is 
 from collections.abc import Sequence
 from typing import Any
 
-import polars as pl
-
-from storage.lake import Lake
-from storage.schemas import CONVERSATIONS
 from tasks.arms import arms
 from tasks.compose import read_of
 from tasks.conversation import Conversation
@@ -34,15 +30,15 @@ def measure(
         for query, pool in conversation.queries(set(conversation.questions))
     }
     sources = {record.id: record.source_turn_ids for record in conversation.records}
-    table = Lake(plan.lake).table(CONVERSATIONS, plan.dataset)
-    turns = table.read(["id", "session_id"], where=pl.col("conversation_id") == conversation_id)
-    sessions = dict(turns.iter_rows())
+    turns = plan.turns(conversation_id)
+    sessions = dict(turns.select("id", "session_id").iter_rows())
+    speakers = dict(turns.select("id", "speaker").iter_rows())
     gold = plan.gold_of(conversation_id)
     rows = []
     for question in conversation.questions.values():
         # Settings often agree: each distinct selection is scored once.
         scored = {
-            ids: evidence_metrics(gold[question.id], ids, sources, sessions)[metric]
+            ids: evidence_metrics(gold[question.id], ids, sources, sessions, speakers)[metric]
             for ids in dict.fromkeys(selected[question.id])
         }
         if None not in scored.values():

@@ -87,8 +87,7 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for chunk in chunks_to_embed(plan, store):
         embed_chunk(plan, store, chunk)
     build_index(plan, store)
-    for name in plan.conversation_ids():
-        build_pools(plan, store, name)
+    build_pools(plan, store, plan.conversation_ids())
     return folder
 
 
@@ -107,7 +106,7 @@ def _plan(folder: Path, url: str, arms: list[str], **changes: Any) -> Plan:
 
 
 def _consult(plan: Plan) -> int:
-    return sum(consult(plan, plan.stores[0], name) for name in plan.conversation_ids())
+    return consult(plan, plan.stores[0], plan.conversation_ids())
 
 
 def _rows(plan: Plan) -> dict[tuple[str, str], dict[str, Any]]:
@@ -117,7 +116,7 @@ def _rows(plan: Plan) -> dict[tuple[str, str], dict[str, Any]]:
 
 def test_asks_and_tokens_are_counted_a_question_and_nothing_is_asked_twice(folder: Path, endpoint: Endpoint) -> None:
     plan = _plan(folder, endpoint.url, ["hybrid", "setr(model=small)", "fca_ms_model(model=small)"])
-    assert compose(plan, plan.stores[0], "c1") == 3
+    assert compose(plan, plan.stores[0], ["c1"]) == 3
     assert _consult(plan) == 6
     told = {arm: row for (arm, _), row in _rows(plan).items()}
     counted = {
