@@ -807,7 +807,9 @@ def _emit_products(context, builder, signature, arguments):  # type: ignore[no-u
     )
     width = builder.extract_value(vector.shape, 0)
     rows = [
-        builder.gep(copies.data, [builder.mul(context.cast(builder, arguments[n], signature.args[n], types.intp), width)])
+        builder.gep(
+            copies.data, [builder.mul(context.cast(builder, arguments[n], signature.args[n], types.intp), width)]
+        )
         for n in range(1, 5)
     ]
     totals = [cgutils.alloca_once_value(builder, ir.Constant(half, [0] * (LANES // 2))) for _ in rows]
