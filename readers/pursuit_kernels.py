@@ -361,7 +361,7 @@ def _likeliest(scores, places, left):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _candidates(scores, places, left, error):  # type: ignore[no-untyped-def]
-    """Memories whose score, all of them just read, may be the largest. Returns (how many, what none of them exceeds)."""
+    """Of all memories, just read, those that may be the best. Returns (how many, what none of them exceeds)."""
     seen, live = scores[_SEEN], places[_LIVE]
     top, count = -math.inf, _INT(0)
     for a in range(left):
@@ -742,7 +742,7 @@ def _copy(row, bits, out, following):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _shorten(row, out):  # type: ignore[no-untyped-def]
-    """The same in as many of 16 bits as its products with a copy can have without overflow; zeros to the end of `out`."""
+    """The same in as many of 16 bits as products with a copy can have without overflow; then zeros."""
     most = min(32767.0, math.floor((2.0**31 - 1.0) / (128.0 * out.shape[0])))
     factor, unit = _grid(_measure(row, row)[2], most)
     _integers(row, factor, out)
@@ -753,7 +753,7 @@ def _shorten(row, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _grid(bits, most):  # type: ignore[no-untyped-def]
-    """(factor, unit) that map a vector whose largest magnitude has these bits to integers of at most `most`, and back."""
+    """(factor, unit) from a vector whose largest magnitude has these bits to integers up to `most`, and back."""
     peak = np.float64(np.int32(bits).view(np.float32))
     if peak < _TINY:
         return np.float32(0.0), 2.0 * peak
@@ -820,9 +820,9 @@ def _emit_products(context, builder, signature, arguments):  # type: ignore[no-u
 
     steps = cgutils.for_range_slice(builder, ir.Constant(word, 0), width, ir.Constant(word, LANES))
     with steps as (at, _):
-        factors = entries(vector.data, at, 16)
+        factors = entries(vector.data, at, 16)  # type: ignore[no-untyped-call]
         for row, total in zip(rows, totals, strict=True):
-            products = builder.mul(entries(row, at, 8), factors)
+            products = builder.mul(entries(row, at, 8), factors)  # type: ignore[no-untyped-call]
             pairs = [builder.shuffle_vector(products, ir.Constant(full, ir.Undefined), mask) for mask in (even, odd)]
             builder.store(builder.add(builder.load(total), builder.add(*pairs)), total)
     name = f"llvm.vector.reduce.add.v{LANES // 2}i32"
@@ -834,7 +834,7 @@ def _emit_products(context, builder, signature, arguments):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
 def _measure(row, query):  # type: ignore[no-untyped-def]
-    """(product with the query, squared norm, bits of the largest magnitude). Without sign, floats sort as their bits."""
+    """(product with the query, squared norm, bits of the largest magnitude: these sort as their floats do)."""
     product, square, peak = np.float32(0.0), np.float32(0.0), np.int32(0)
     for c in range(query.shape[0]):
         x = np.float32(row[c])

@@ -1,9 +1,9 @@
 """How long does a selection take, by kind of pool, dimension, pool size and budget?
 
-Run as a process: `python -m flows.bench.grid FILE LAKE NAME` prints one JSON object. Every contestant reads every pool once
-a round, contestants taking turns, so that other load meets all of them; a pool's time is its median over the rounds,
-and a cell's figures are over its pools. The pools of a sweep are larger than the last cache twice over, so each is cold
-for everyone; the floor, one float32 matvec of the same pool, is measured in the same rounds.
+Run as a process: `python -m flows.bench.grid FILE LAKE NAME` prints one JSON object. Every contestant reads every pool
+once a round, contestants taking turns, so that other load meets all of them; a pool's time is its median over the
+rounds, and a cell's figures are over its pools. The pools of a sweep are larger than the last cache twice over, so each
+is cold for everyone; the floor, one float32 matvec of the same pool, is measured in the same rounds.
 """
 
 import json
