@@ -17,7 +17,9 @@ from flows.verdicts import answer_stage, judge_stage, sufficiency_stage
 from storage.digests import digest
 from storage.lake import Lake
 from storage.schemas import RUNS
-from tasks.plan import Plan
+from tasks.candidates import parts_of
+from tasks.plan import Plan, StorePlan
+from tasks.store import batches
 
 _BETWEEN: dict[str, Callable[[Plan, Log], None]] = {
     "store": store_stage,
@@ -42,6 +44,7 @@ def benchmark(protocol: Protocol, lake: str, stages: tuple[str, ...] = STAGES) -
         if name in stages:
             stage(plan, log)
     summary: dict[str, Any] = {"protocol": protocol.name, "digest": protocol.digest, "facts": dataset.facts}
+    summary["stores"] = [told for store in plan.stores if (told := told_of(plan, store))]
     if "report" in stages:
         summary |= report_stage(protocol, plan, dataset, log)
     summary |= {
@@ -50,6 +53,14 @@ def benchmark(protocol: Protocol, lake: str, stages: tuple[str, ...] = STAGES) -
     }
     _note(lake, protocol, started, summary)
     return summary
+
+
+def told_of(plan: Plan, store: StorePlan) -> dict[str, Any]:
+    """What became of a store's batches of messages and how often each part of its score took part, where it has any."""
+    read, parts = batches(plan, store).to_dicts(), parts_of(plan, store)
+    told = {"batches": read} if read else {}
+    told |= {"pools": parts._asdict()} if parts else {}
+    return {"store": store.name, **told} if told else {}
 
 
 def _note(lake: str, protocol: Protocol, started: datetime, summary: dict[str, Any]) -> None:

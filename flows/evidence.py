@@ -8,7 +8,7 @@ from flows.shards import Log
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.schemas import INDEXES, RECORDS
-from tasks.candidates import missing_pools, pool_task
+from tasks.candidates import missing_pools, pool_task, refuse_silent_parts
 from tasks.compose import compose_task, missing_cells
 from tasks.index import chunks_to_embed, embed_task, index_task
 from tasks.oracle import oracle_task
@@ -19,7 +19,8 @@ from tasks.warm import warm_task
 
 def store_stage(plan: Plan, log: Log) -> None:
     """Write the records of every store."""
-    log.run("store", [(store_task, (plan, store)) for store in plan.stores])
+    distinct = {store.store: store for store in plan.stores}
+    log.run("store", [(store_task, (plan, store)) for store in distinct.values()])
 
 
 def index_stage(plan: Plan, log: Log) -> None:
@@ -46,6 +47,8 @@ def pool_stage(plan: Plan, log: Log) -> None:
             for conversation in conversations_of(plan, missing_pools(plan, store))
         ],
     )
+    for store in plan.stores:
+        refuse_silent_parts(plan, store)
 
 
 def compose_stage(plan: Plan, log: Log) -> None:

@@ -7,12 +7,13 @@ from storage.lake import Lake
 from storage.schemas import CONVERSATIONS, INDEXES, RECORDS
 from tasks.adjudicate import unadjudicated
 from tasks.answer import selected_states, unanswered
-from tasks.candidates import missing_pools
+from tasks.candidates import missing_pools, parts_of
 from tasks.compose import missing_cells
 from tasks.index import missing_vectors, text_address, texts_to_embed
 from tasks.ingest import ingest
 from tasks.judge import unjudged, unscored
 from tasks.sources import locate
+from tasks.store import batches
 
 
 class Held(NamedTuple):
@@ -36,11 +37,18 @@ def held(protocol: Protocol, lake: str) -> list[Held]:
         conversations = len(set(place.table(CONVERSATIONS, plan.dataset).read(["conversation_id"])["conversation_id"]))
         written = len(set(place.table(RECORDS, store.store).read(["conversation_id"])["conversation_id"]))
         rows.append(Held("store", f"{store.name}: conversations", written, conversations))
+        asked = batches(plan, store)
+        if len(asked):
+            read = asked.filter(asked["status"] == "ok")["batches"].sum()
+            rows.append(Held("store", f"{store.name}: batches read", read, asked["batches"].sum()))
         texts = texts_to_embed(plan, store)
         lacking = len(missing_vectors(plan, store, [text_address(text) for text in texts]))
         rows.append(Held("index", f"{store.name}: vectors", len(texts) - lacking, len(texts)))
         rows.append(Held("index", f"{store.name}: index", int(place.table(INDEXES, store.index).holds_any()), 1))
         rows.append(Held("pool", f"{store.name}: pools", questions - len(missing_pools(plan, store)), questions))
+        if parts := parts_of(plan, store):
+            rows.append(Held("pool", f"{store.name}: pools that BM25 took part in", parts.bm25, parts.pools))
+            rows.append(Held("pool", f"{store.name}: pools that entities took part in", parts.entities, parts.pools))
         arms = plan.arms_of(store)
         cells = questions * len(arms)
         rows.append(Held("compose", f"{store.name}: selections", cells - len(missing_cells(plan, store, arms)), cells))

@@ -9,7 +9,7 @@ from storage.digests import digest, file_digest
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.rows import to_rows
-from storage.schemas import CONVERSATIONS, DATASETS, GOLD, QUESTIONS
+from storage.schemas import CONVERSATIONS, DATASETS, GOLD, OBSERVATIONS, QUESTIONS
 from tasks.provenance import code
 from tasks.shard import shard
 from tasks.sources import SOURCES
@@ -50,6 +50,7 @@ def _read(lake: str, benchmark: str, path: str, source: str) -> Dataset:
     place = Lake(lake)
     new = place.table(CONVERSATIONS, read.dataset).append(to_rows(read.turns))
     new += place.table(QUESTIONS, read.dataset).append(to_rows(read.questions, place=range(len(read.questions))))
+    place.table(OBSERVATIONS, read.dataset).append(to_rows(read.observations))
     place.table(GOLD, read.gold_digest).append(to_rows(read.gold))
     facts = {**read.facts, "file": Path(path).name}
     row = {

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from storage.digests import digest
-from storage.records import Gold, Question, Turn
+from storage.records import Gold, Question, Record, Turn
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,7 @@ class Ingested:
     """One benchmark as read.
 
     `facts`: label → count, or the list of irregular things that were repaired, dropped or ignored.
+    `observations`: facts that the file comes with, as records in time order.
     """
 
     benchmark: str
@@ -21,6 +22,7 @@ class Ingested:
     questions: Sequence[Question]
     gold: Sequence[Gold]
     facts: Mapping[str, Any]
+    observations: Sequence[Record] = ()
 
     @cached_property
     def dataset(self) -> str:
@@ -30,7 +32,10 @@ class Ingested:
             for t in self.turns
         ]
         questions = [[q.id, q.conversation_id, q.kind, _iso(q.asked_at), q.text] for q in self.questions]
-        return digest({"benchmark": self.benchmark, "turns": turns, "questions": questions})
+        seen: dict[str, Any] = {"benchmark": self.benchmark, "turns": turns, "questions": questions}
+        if self.observations:
+            seen["observations"] = [[o.id, o.speaker, o.text, list(o.source_turn_ids)] for o in self.observations]
+        return digest(seen)
 
     @cached_property
     def gold_digest(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from storage.errors import InputError
 from storage.records import Gold, Question, Turn
 from tasks.sources.ingested import Ingested
+from tasks.sources.locomo_observations import Observed, observe
 
 FILE_NAME = "locomo10.json"
 KINDS = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -26,13 +27,15 @@ def load(path: Path) -> Ingested:
     Sessions are ordered by number; a session's date that does not parse becomes None and is counted.
     Evidence ids are every `D<session>:<turn>` in the evidence strings, compared as integers; those that
     name no turn are dropped and reported. Adversarial questions have no answer and no evidence: their
-    `adversarial_answer` is a trap and their evidence ids name the tempting turn.
+    `adversarial_answer` is a trap and their evidence ids name the tempting turn. The facts under `observation` are
+    kept where the file has them.
     Raises `InputError` for a file that is not JSON, not UTF-8, has duplicate keys, or lacks a needed key.
     """
     notes = _Notes()
     turns: list[Turn] = []
     questions: list[Question] = []
     gold: list[Gold] = []
+    observations = Observed()
     for sample in _samples(path):
         try:
             sample_turns = list(_turns(sample, notes))
@@ -40,6 +43,7 @@ def load(path: Path) -> Ingested:
             for question, answer in _questions(sample, sample_turns, notes):
                 questions.append(question)
                 gold.append(answer)
+            observe(sample, sample_turns, lambda text, id: _text(text, id, notes), observations)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
@@ -49,7 +53,8 @@ def load(path: Path) -> Ingested:
             ) from error
     _refuse_repeats(path, [t.id for t in turns], "turn")
     _refuse_repeats(path, [q.id for q in questions], "question")
-    return Ingested("locomo", turns, questions, gold, _facts(turns, questions, gold, notes))
+    facts = _facts(turns, questions, gold, notes) | observations.facts
+    return Ingested("locomo", turns, questions, gold, facts, observations.records)
 
 
 @dataclass
