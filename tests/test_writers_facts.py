@@ -117,10 +117,7 @@ def test_batches_end_with_their_session_and_are_asked_in_order_with_the_messages
         ["1. Bo: message 1 4", "2. Ada: message 1 5"],
         ["1. Ada: message 2 1", "2. Bo: message 2 2"],
     ]
-    recent = [
-        [line for line in prompt.splitlines() if line.startswith("- message") or ": message" in line and line[0] == "-"]
-        for prompt in prompts
-    ]
+    recent = [[line for line in prompt.splitlines() if line.startswith(("- Ada:", "- Bo:"))] for prompt in prompts]
     assert recent == [[], ["- Bo: message 1 2", "- Ada: message 1 3"], ["- Bo: message 1 4", "- Ada: message 1 5"]]
     assert ["Monday, 1:56 pm on 8 May, 2023" in prompt for prompt in prompts] == [True, True, False]
     assert "Tuesday, 1:56 pm on 9 May, 2023" in prompts[2]
