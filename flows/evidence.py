@@ -18,20 +18,21 @@ from tasks.warm import warm_task
 
 
 def store_stage(plan: Plan, log: Log) -> None:
-    """Write the records of every store."""
+    """Write the records of every store, those that two share once."""
     distinct = {store.store: store for store in plan.stores}
     log.run("store", [(store_task, (plan, store)) for store in distinct.values()])
 
 
 def index_stage(plan: Plan, log: Log) -> None:
-    """Embed what has no vector, while readers compile their kernels; then build the indexes."""
+    """Embed what has no vector, while readers compile their kernels; then build the indexes, one that two share once."""
     lake = Lake(plan.lake)
     for store in plan.stores:
         if not lake.table(RECORDS, store.store).holds_any():
             raise InputError(f"stage index: records of store {store.name} expected, none found; run stage store first")
-    chunks = [(embed_task, (plan, store, chunk)) for store in plan.stores for chunk in chunks_to_embed(plan, store)]
+    distinct = {store.index: store for store in plan.stores}.values()
+    chunks = [(embed_task, (plan, store, chunk)) for store in distinct for chunk in chunks_to_embed(plan, store)]
     warm = [(warm_task, (plan,))] if chunks else []
-    log.run("index", [*warm, *chunks], [(index_task, (plan, store)) for store in plan.stores])
+    log.run("index", [*warm, *chunks], [(index_task, (plan, store)) for store in distinct])
 
 
 def pool_stage(plan: Plan, log: Log) -> None:
