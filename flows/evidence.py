@@ -18,13 +18,13 @@ from tasks.warm import warm_task
 
 
 def store_stage(plan: Plan, log: Log) -> None:
-    """Write the records of every store, those that two share once."""
+    """Write the records of each store once, whatever stores share them."""
     distinct = {store.store: store for store in plan.stores}
     log.run("store", [(store_task, (plan, store)) for store in distinct.values()])
 
 
 def index_stage(plan: Plan, log: Log) -> None:
-    """Embed what has no vector, while readers compile their kernels; then build the indexes, one that two share once."""
+    """Embed what has no vector, while readers compile their kernels; then build each index once."""
     lake = Lake(plan.lake)
     for store in plan.stores:
         if not lake.table(RECORDS, store.store).holds_any():
