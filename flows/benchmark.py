@@ -58,7 +58,7 @@ def benchmark(protocol: Protocol, lake: str, stages: tuple[str, ...] = STAGES) -
 def told_of(plan: Plan, store: StorePlan) -> dict[str, Any]:
     """What became of a store's batches of messages and how often each part of its score took part, where it has any."""
     read, parts = batches(plan, store).to_dicts(), parts_of(plan, store)
-    told = {"batches": read} if read else {}
+    told: dict[str, Any] = {"batches": read} if read else {}
     told |= {"pools": parts._asdict()} if parts else {}
     return {"store": store.name, **told} if told else {}
 

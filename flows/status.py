@@ -37,10 +37,10 @@ def held(protocol: Protocol, lake: str) -> list[Held]:
         conversations = len(set(place.table(CONVERSATIONS, plan.dataset).read(["conversation_id"])["conversation_id"]))
         written = len(set(place.table(RECORDS, store.store).read(["conversation_id"])["conversation_id"]))
         rows.append(Held("store", f"{store.name}: conversations", written, conversations))
-        asked = batches(plan, store)
-        if len(asked):
-            read = asked.filter(asked["status"] == "ok")["batches"].sum()
-            rows.append(Held("store", f"{store.name}: batches read", read, asked["batches"].sum()))
+        if asked := batches(plan, store).rows_by_key("status", named=True, unique=True):
+            read = asked["ok"]["batches"] if "ok" in asked else 0
+            every = sum(row["batches"] for row in asked.values())
+            rows.append(Held("store", f"{store.name}: batches read", read, every))
         texts = texts_to_embed(plan, store)
         lacking = len(missing_vectors(plan, store, [text_address(text) for text in texts]))
         rows.append(Held("index", f"{store.name}: vectors", len(texts) - lacking, len(texts)))
