@@ -181,6 +181,19 @@ def test_the_memories_shown_are_the_nearest_to_any_message_oldest_first() -> Non
     assert shown == [word for word in words if word in best]
 
 
+def test_one_near_message_brings_a_memory_before_what_lies_between_all_of_them() -> None:
+    """`east` is one message's own, `between` has a cosine of 0.71 with both."""
+    vectors = {"east": (1, 0), "between": (0.5**0.5, 0.5**0.5), "Ada: message 2 1": (1, 0), "Bo: message 2 2": (0, 1)}
+
+    def say(prompt: str) -> str:
+        return said(("between", [1]), ("east", [1])) if "message 1 1" in numbered(prompt)[0] else "[]"
+
+    asking = Canned("", (MODEL,), say)
+    writer = Facts("small", near=1)
+    list(writer.write_all([Case(turns(1, 2))], asking, lambda texts: np.array([vectors[text] for text in texts])))
+    assert [line for line in asking.seen[1].messages[-1].content.splitlines() if line[2:] in vectors] == ["- east"]
+
+
 def test_a_batch_that_cannot_be_read_is_asked_for_once_more_then_flagged_and_the_next_goes_on() -> None:
     def say(prompt: str) -> str | Reply:
         if prompt.startswith("Reply with the JSON"):
