@@ -1,8 +1,6 @@
 """The main job: all stages in one flow run, from the file to the report."""
 
-import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from prefect import flow
@@ -11,15 +9,13 @@ from flows.evidence import compose_stage, index_stage, pool_stage, store_stage
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.report import report_stage
+from flows.runs import begun, ended
 from flows.shards import Log
 from flows.stages import STAGES
 from flows.verdicts import answer_stage, judge_stage, sufficiency_stage
-from storage.digests import digest
-from storage.lake import Lake
-from storage.schemas import RUNS
 from tasks.candidates import parts_of
+from tasks.extraction import batches
 from tasks.plan import Plan, StorePlan
-from tasks.store import batches
 
 _BETWEEN: dict[str, Callable[[Plan, Log], None]] = {
     "store": store_stage,
@@ -38,7 +34,7 @@ def benchmark(protocol: Protocol, lake: str, stages: tuple[str, ...] = STAGES) -
 
     Returns what each stage made and, where the report stage ran, the report's summary.
     """
-    started, log = datetime.now(UTC), Log()
+    run, log = begun(lake, protocol, stages), Log()
     plan, dataset = ingest_stage(protocol, lake, log)
     for name, stage in _BETWEEN.items():
         if name in stages:
@@ -51,7 +47,7 @@ def benchmark(protocol: Protocol, lake: str, stages: tuple[str, ...] = STAGES) -
         "new": log.new,
         "seconds": {stage: round(seconds, 3) for stage, seconds in log.seconds.items()},
     }
-    _note(lake, protocol, started, summary)
+    ended(lake, run, protocol, summary)
     return summary
 
 
@@ -61,16 +57,3 @@ def told_of(plan: Plan, store: StorePlan) -> dict[str, Any]:
     told: dict[str, Any] = {"batches": read} if read else {}
     told |= {"pools": parts._asdict()} if parts else {}
     return {"store": store.name, **told} if told else {}
-
-
-def _note(lake: str, protocol: Protocol, started: datetime, summary: dict[str, Any]) -> None:
-    """Add the run to the table of runs."""
-    run = digest([protocol.digest, started.isoformat()])
-    row = {
-        "run": run,
-        "protocol": protocol.name,
-        "digest": protocol.digest,
-        "started_at": started.replace(tzinfo=None),
-        "summary": json.dumps({key: summary[key] for key in ("new", "seconds")}),
-    }
-    Lake(lake).table(RUNS, protocol.digest).append([row])

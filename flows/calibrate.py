@@ -1,12 +1,14 @@
 """How often a judge errs: its verdicts on planted replies, and what they make of the arms' accuracy."""
 
 from dataclasses import asdict, replace
+from time import perf_counter
 from typing import Any
 
 import polars as pl
 from prefect import flow
 
 from flows.ingest import ingest_stage
+from flows.progress import WATCHER
 from flows.protocol import Protocol
 from flows.rejudge import report_arms
 from flows.report import addresses
@@ -40,7 +42,7 @@ def calibrate(protocol: Protocol, lake: str, judge: str) -> dict[str, Any]:
 
 
 def calibrate_audit(protocol: Protocol, lake: str, judge: str, folder: str, limit: int | None) -> dict[str, Any]:
-    """Measure `judge` on the audit of LoCoMo in `folder`, with vague replies planted for its questions.
+    """Measure `judge` on the audit of LoCoMo in `folder`, with good and vague replies planted for its questions.
 
     The audit's real answers, whose truth is unknown, stand where `calibrate` has arms. `limit` takes as many questions,
     evenly spaced. The protocol gives the models. Starts no server.
@@ -48,7 +50,7 @@ def calibrate_audit(protocol: Protocol, lake: str, judge: str, folder: str, limi
     files = tree_digest((path.name, path) for path in audit_files(folder))
     plan = replace(protocol.plan(lake, files, files), judges=(judge,))
     cases = _limited(_audited(folder, judge, protocol.seed), limit)
-    new = judge_cases(plan, judge, cases)
+    new = _judged(plan, judge, cases)
     found = measured(plan, judge, cases)
     real = found.filter(pl.col("truth") == "unknown")["score"].to_list()
     return summary(judge, found, {"the audit's real answers": real} if real else {}) | {"new": new}
@@ -77,11 +79,26 @@ def summary(judge: str, found: pl.DataFrame, answers: dict[str, list[float | Non
     return {"judge": judge, "rates": rows, "accuracy": accuracy}
 
 
+def _judged(plan: Plan, judge: str, cases: list[Case]) -> int:
+    """Judge the cases of one conversation after the other; returns how many verdicts are new."""
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(case.question.conversation_id, []).append(case)
+    watcher, start, new = WATCHER.get(), perf_counter(), 0
+    watcher.begin("calibrate", len(groups))
+    for group in groups.values():
+        new += judge_cases(plan, judge, group)
+        watcher.advance("calibrate")
+    watcher.end("calibrate", new, perf_counter() - start)
+    return new
+
+
 def _audited(folder: str, judge: str, seed: int) -> list[Case]:
-    """The audit's replies and, but for its own votes, which know no others, what its files lack."""
+    """The audit's replies; but for its own votes, which know no others, with good ones for every question and vague."""
     cases = audit_cases(folder)
     if specs.make(JUDGES, judge, "judge").name == "recorded":
         return cases
+    cases = [case for case in cases if case.truth != "good"]
     questions = {case.question.id: case.question for case in cases}
     held = {case.truth for case in cases}
     more = planted(list(questions.values()), {case.question.id: case.gold for case in cases}, seed)

@@ -14,15 +14,22 @@ from flows.commands.diagnose import diagnose
 from flows.commands.doctor import doctor
 from flows.commands.estimate import estimate
 from flows.commands.fetch import fetch
+from flows.commands.lake import lake
 from flows.commands.rejudge import rejudge
+from flows.commands.resume import resume
 from flows.commands.run import report, run
+from flows.commands.serve import serve
 from flows.commands.status import status
+from flows.commands.synth import synth
 from flows.commands.trace import trace
+from flows.commands.tune import tune
 from storage.errors import InputError
 from tasks.llm.budget import BudgetStop
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
+    "resume": resume,
+    "serve": serve,
     "report": report,
     "rejudge": rejudge,
     "calibrate": calibrate,
@@ -30,10 +37,13 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "status": status,
     "estimate": estimate,
     "analyse": analyse,
+    "tune": tune,
     "trace": trace,
     "arms": list_arms,
     "doctor": doctor,
     "fetch": fetch,
+    "synth": synth,
+    "lake": lake,
     "bench": bench,
 }
 

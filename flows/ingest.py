@@ -1,5 +1,7 @@
 """The benchmark's file to a plan: the first stage, and the addresses of all others."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 
 from prefect import flow
@@ -22,21 +24,23 @@ def ingest_stage(protocol: Protocol, lake: str, log: Log) -> tuple[Plan, Dataset
     path = locate(protocol.data.benchmark, protocol.data.path)
     dataset = ingest_task(str(Lake.open(lake).root), protocol.data.benchmark, str(path), protocol.data.sha256 or None)
     plan = protocol.plan(lake, dataset.dataset, dataset.gold)
-    _refuse_unknown(plan)
+    _refuse_unknown(plan, protocol.data.folds)
     log.end("ingest", dataset.new, perf_counter() - start)
     return plan, dataset
 
 
-def _refuse_unknown(plan: Plan) -> None:
-    everything = Plan(**{**plan.__dict__, "kinds": (), "conversations": (), "limit": None})
-    questions = everything.questions()
+def _refuse_unknown(plan: Plan, folds: Sequence[Sequence[str]]) -> None:
+    questions = replace(plan, kinds=(), conversations=(), named=(), limit=None).questions()
     for what, wanted, known in (
         ("data.conversations", plan.conversations, {question.conversation_id for question in questions}),
+        ("data.folds", [name for fold in folds for name in fold], {question.conversation_id for question in questions}),
         ("data.kinds", plan.kinds, {question.kind for question in questions}),
+        ("data.questions", plan.named, {question.id for question in questions}),
     ):
         unknown = sorted(set(wanted) - known)
         if unknown:
-            raise InputError(f"{what}: some of {', '.join(sorted(known))} expected, {unknown[0]!r} found")
+            some = ", ".join(sorted(known)[:20]) + (", …" if len(known) > 20 else "")
+            raise InputError(f"{what}: some of {some} expected, {unknown[0]!r} found")
 
 
 @flow(name="ingest", persist_result=False)

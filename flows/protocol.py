@@ -38,6 +38,10 @@ class Data(_Part):
     kinds: tuple[str, ...] = Field((), description="question kinds to run; empty means all")
     apart: tuple[str, ...] = Field((), description="kinds with rows of their own that stay out of the overall row")
     conversations: tuple[str, ...] = Field((), description="conversations to run; empty means all")
+    questions: tuple[str, ...] = Field((), description="ids of the questions to run; empty means all")
+    folds: tuple[tuple[str, ...], ...] = Field(
+        (), description="conversations that are reported together; the rest is in the pooled rows alone"
+    )
     limit: int | None = Field(None, ge=1, description="run this many questions, taken from all conversations in turn")
 
     @field_validator("benchmark")
@@ -46,6 +50,15 @@ class Data(_Part):
         if name not in SOURCES:
             raise ValueError(f"one of {', '.join(SOURCES)} expected, {name!r} found")
         return name
+
+    @field_validator("questions", "folds")
+    @classmethod
+    def _once(cls, named: tuple[Any, ...]) -> tuple[Any, ...]:
+        items = [item for each in named for item in ([each] if isinstance(each, str) else each)]
+        twice = next((item for item in items if items.count(item) > 1), None)
+        if twice is not None:
+            raise ValueError(f"each once expected, {twice!r} found twice")
+        return named
 
 
 class Pool(_Part):
@@ -131,6 +144,12 @@ class Statistics(_Part):
     samples: int = Field(10_000, ge=100, description="bootstrap resamples")
 
 
+class Report(_Part):
+    """What the report may show."""
+
+    mix_budgets: bool = Field(False, description="also rank arms of all budgets in one table")
+
+
 class Protocol(_Part):
     """All that a run depends on. Unknown keys are refused."""
 
@@ -142,17 +161,18 @@ class Protocol(_Part):
     arms: tuple[str, ...] = Field(min_length=1, description="reader(parameter=value)@budget:store")
     budgets: tuple[str, ...] = Field((), description="budgets of the arms that name none: k10, t2000, all")
     answerer: str = "extractive"
-    judges: tuple[str, ...] = ("stem_f1", "lexical_match")
+    judges: tuple[str, ...] = Field(("stem_f1", "lexical_match"), description="without one nothing is answered")
     sufficiency: Sufficiency = Sufficiency()
     models: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], ModelSpec] = Field({}, description="models by name")
     statistics: Statistics = Statistics()
+    report: Report = Report()
 
     @model_validator(mode="after")
     def _parts_exist(self) -> "Protocol":
         names = [store.name for store in self.stores]
         if len(set(names)) < len(names):
             raise ValueError(f"stores: different names expected, {', '.join(names)} found")
-        arms(self.arms, self.budgets, names)
+        arms(self.arms, self.budgets, names, tuple(self.models))
         parts = [specs.make(WRITERS, store.writer, "writer") for store in self.stores]
         parts += [specs.make(ANSWERERS, self.answerer, "answerer")]
         parts += [specs.make(JUDGES, judge, "judge") for judge in self.judges]
@@ -179,6 +199,13 @@ class Protocol(_Part):
 
     def plan(self, lake: str, dataset: str, gold: str) -> Plan:
         """The addresses that a run of this protocol over an ingested dataset reads and writes."""
+        learned = {
+            arm.store
+            for arm in arms(self.arms, self.budgets, [store.name for store in self.stores], self.models)
+            if arm.learns
+        }
+        chosen = [list(self.data.kinds), list(self.data.conversations), list(self.data.questions), self.data.limit]
+        learned_from = digest({"gold": gold, "questions": chosen})
         return Plan(
             lake=lake,
             benchmark=self.data.benchmark,
@@ -195,6 +222,7 @@ class Protocol(_Part):
                     size=store.pool.size,
                     conversations=self.data.conversations,
                     models=self.named_models,
+                    learned_from=learned_from if store.name in learned else "",
                 )
                 for store in self.stores
             ),
@@ -204,6 +232,7 @@ class Protocol(_Part):
             judges=self.judges,
             kinds=self.data.kinds,
             conversations=self.data.conversations,
+            named=self.data.questions,
             limit=self.data.limit,
             panel=self.sufficiency.judges,
             adjudicator=self.sufficiency.adjudicator,

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 DIAGNOSES: Mapping[str, str] = {
-    "absent": "evidence absent: some gold turn is missing, judged not to suffice, answered wrong",
-    "insufficient": "evidence present but judged insufficient: all gold turns are there, answered wrong",
-    "misread": "sufficient but answered wrong",
+    "absent": "some gold turn is missing from the evidence, which was judged not to suffice; answered wrong",
+    "insufficient": "all gold turns are there, yet the evidence was judged not to suffice; answered wrong",
+    "misread": "the evidence suffices; answered wrong",
     "lucky": "right without sufficient evidence",
     "sound": "right with sufficient evidence",
-    "undecided": "not decided: sufficiency or verdict missing or uncertain, or no gold turns to look for",
+    "undecided": "sufficiency or verdict missing or uncertain, or no gold turns to look for",
 }
 """Every (arm, question) is one of these."""
 

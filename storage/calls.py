@@ -75,7 +75,7 @@ class Ledger:
             with self._lock:
                 own, (rows, self._unsent) = self._own, (self._unsent, [])
             if self._remote:
-                self._table.append(rows)
+                self._table.append(_distinct(rows))
             elif own:
                 os.fsync(own[1].fileno())
 
@@ -107,7 +107,7 @@ class Ledger:
                 with suppress(FileNotFoundError, BlockingIOError), path.open("r+", encoding="utf-8") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     rows, _ = _lines(path, 0)
-                    moved += self._table.append(rows)
+                    moved += self._table.append(_distinct(rows))
                     path.unlink()
             return moved
 
@@ -147,6 +147,14 @@ class Ledger:
 
     def _paths(self) -> list[Path]:
         return [] if self._remote else sorted(self._segments.glob("*.jsonl"))
+
+
+def _distinct(rows: Iterable[Row]) -> list[Row]:
+    """The earliest row of each key, as a part holds them."""
+    kept: dict[tuple[str, str], Row] = {}
+    for row in sorted(rows, key=lambda row: row["answered_at"]):
+        kept.setdefault((row["request"], row["status"]), row)
+    return list(kept.values())
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -36,21 +36,35 @@ DATASETS = TableSpec(
     ),
     ("source",),
 )
+SESSIONS = TableSpec(
+    "sessions",
+    pa.schema(
+        [
+            _field("session", _TEXT, "address of the content"),
+            _field("place", pa.int32(), "turns from the start of the session"),
+            _field("name", _TEXT, "what follows the prefix in a turn's id"),
+            _field("speaker", _TEXT),
+            _field("text", _TEXT),
+            _field("caption", _TEXT, null=True),
+        ]
+    ),
+    ("session", "place"),
+)
 CONVERSATIONS = TableSpec(
     "conversations",
     pa.schema(
         [
-            _field("id", _TEXT),
             _field("conversation_id", _TEXT),
+            _field("place", pa.int32(), "sessions from the start of the conversation"),
+            _field("session", _TEXT, "address of the content"),
             _field("session_id", _TEXT),
+            _field("prefix", _TEXT, "what stands before a turn's name in its id"),
             _field("position", pa.int32(), "turns from the start of the conversation"),
-            _field("speaker", _TEXT),
-            _field("text", _TEXT),
-            _field("caption", _TEXT, null=True),
+            _field("turns", pa.int32(), "turns of the session"),
             _field("said_at", _TIME, "local time of the session", null=True),
         ]
     ),
-    ("id",),
+    ("conversation_id", "place"),
 )
 QUESTIONS = TableSpec(
     "questions",
@@ -75,6 +89,7 @@ GOLD = TableSpec(
             _field("turn_ids", _IDS),
             _field("session_ids", _IDS),
             _field("rubric", _IDS),
+            _field("abstention", pa.bool_(), "whether the right reply declines to answer"),
         ]
     ),
     ("question_id",),
@@ -83,22 +98,47 @@ RECORDS = TableSpec(
     "records",
     pa.schema(
         [
+            _field("unit", _TEXT, "address of the session that the writer saw"),
+            _field("place", pa.int32(), "records from the start of the unit"),
+            _field("name", _TEXT, "what follows the prefix in the record's id"),
+            _field("speaker", _TEXT),
+            _field("text", _TEXT),
+            _field("sources", _IDS, "names of the source turns"),
+            _field("tokens", pa.int32(), "tokens of the text"),
+        ]
+    ),
+    ("unit", "place"),
+)
+HOLDINGS = TableSpec(
+    "holdings",
+    pa.schema(
+        [
+            _field("conversation_id", _TEXT),
+            _field("place", pa.int32(), "sessions from the start of the conversation"),
+            _field("unit", _TEXT, "address of the session that the writer saw"),
+            _field("session_id", _TEXT),
+            _field("prefix", _TEXT, "what stands before a record's name in its id"),
+            _field("position", pa.int32(), "records from the start of the conversation"),
+            _field("records", pa.int32(), "records of the unit"),
+            _field("said_at", _TIME, "local time of the session", null=True),
+        ]
+    ),
+    ("conversation_id", "place"),
+)
+OBSERVATIONS = TableSpec(
+    "observations",
+    pa.schema(
+        [
             _field("id", _TEXT),
             _field("conversation_id", _TEXT),
             _field("session_id", _TEXT),
-            _field("position", pa.int32(), "records from the start of the conversation"),
+            _field("position", pa.int32(), "facts from the start of the conversation"),
             _field("speaker", _TEXT),
             _field("said_at", _TIME, "local time of the session", null=True),
             _field("text", _TEXT),
             _field("source_turn_ids", _IDS),
-            _field("tokens", pa.int32(), "tokens of the rendered record"),
         ]
     ),
-    ("id",),
-)
-OBSERVATIONS = TableSpec(
-    "observations",
-    pa.schema([field for field in RECORDS.schema if field.name != "tokens"]),
     ("id",),
 )
 EXTRACTIONS = TableSpec(
@@ -146,6 +186,18 @@ POOLS = TableSpec(
     ),
     ("question_id",),
 )
+FITS = TableSpec(
+    "fits",
+    pa.schema(
+        [
+            _field("reader", _TEXT, "printed form"),
+            _field("conversation_id", _TEXT, "the conversation that is read with these weights"),
+            _field("weights", pa.list_(pa.float64())),
+            _field("trained_on", _IDS, "conversations whose gold was seen; never the one that is read"),
+        ]
+    ),
+    ("reader", "conversation_id"),
+)
 STATES = TableSpec(
     "states",
     pa.schema(
@@ -172,6 +224,10 @@ SELECTIONS = TableSpec(
             _field("stop_reason", _TEXT),
             _field("latency_ms", pa.float64(), "milliseconds"),
             _field("trace", pa.list_(_STEP)),
+            _field("asks", pa.int32(), "requests to a model; null: the reader asks none", null=True),
+            _field("prompt_tokens", pa.int64(), "tokens of those requests", null=True),
+            _field("completion_tokens", pa.int64(), "tokens of their replies", null=True),
+            _field("fallbacks", pa.int32(), "replies that could not be used; null as in asks", null=True),
         ]
     ),
     ("arm", "question_id"),
@@ -220,7 +276,16 @@ SUFFICIENCY = TableSpec(
 )
 _SHARE = [
     _field(name, pa.float64(), "in [0, 1]", null=True)
-    for name in ("gold_hit", "evidence_recall", "complete_evidence", "session_recall", "complete_sessions")
+    for name in (
+        "gold_hit",
+        "evidence_recall",
+        "complete_evidence",
+        "session_recall",
+        "complete_sessions",
+        "turn_hit",
+        "user_recall_any",
+        "user_recall_all",
+    )
 ]
 SCORES = TableSpec(
     "scores",
@@ -254,6 +319,33 @@ CALLS = TableSpec(
     ),
     ("request", "status"),
 )
+STARTS = TableSpec(
+    "starts",
+    pa.schema(
+        [
+            _field("run", _TEXT),
+            _field("protocol", _TEXT, "JSON"),
+            _field("stages", _IDS),
+            _field("started_at", _TIME, "UTC"),
+            _field("host", _TEXT),
+            _field("process", pa.int64(), "process id on the host"),
+            _field("flow_run", _TEXT, "Prefect's id", null=True),
+        ]
+    ),
+    ("run",),
+)
+RANKINGS = TableSpec(
+    "rankings",
+    pa.schema(
+        [
+            _field("arm", _TEXT),
+            _field("question_id", _TEXT),
+            _field("ndcg", pa.float64(), "in [0, 1]", null=True),
+            _field("user_ndcg_any", pa.float64(), "in [0, 1]", null=True),
+        ]
+    ),
+    ("arm", "question_id"),
+)
 RUNS = TableSpec(
     "runs",
     pa.schema(
@@ -261,9 +353,11 @@ RUNS = TableSpec(
             _field("run", _TEXT),
             _field("protocol", _TEXT, "name"),
             _field("digest", _TEXT, "protocol digest"),
-            _field("started_at", _TIME, "UTC"),
+            _field("ended_at", _TIME, "UTC"),
             _field("summary", _TEXT, "JSON: counts, reuse, timings in seconds"),
         ]
     ),
     ("run",),
 )
+
+TABLES = {spec.name: spec for spec in list(globals().values()) if isinstance(spec, TableSpec)}

@@ -39,7 +39,7 @@ class Submissions:
     def out(self, endpoint: str, requests: Sequence[str]) -> list[Submission]:
         """The submissions to an endpoint that hold some of these requests."""
         wanted = set(requests)
-        held = [_read(path) for path in sorted(self._folder.glob("[!.]*.json"))]
+        held = [_read(path) for path in sorted(self._folder.glob("*.json"))]
         return [item for item in held if item and item.endpoint == endpoint and wanted.intersection(item.requests)]
 
     def note(self, submission: Submission) -> None:

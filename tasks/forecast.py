@@ -20,13 +20,14 @@ from tasks.compose import missing_cells
 from tasks.encoders import ENCODERS
 from tasks.encoders.minilm import count_tokens
 from tasks.evidence import line, rendered
+from tasks.extraction import asks, cases, unwritten
 from tasks.judge import answers_to_judge
 from tasks.judges import JUDGES
 from tasks.llm import Reply, Request, ledger
 from tasks.llm.prices import cost, price
 from tasks.llm.rows import from_row
 from tasks.plan import Plan, StorePlan
-from tasks.store import asks, cases, unwritten, write_store
+from tasks.store import write_store
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.sufficiency.exhibit import Exhibit
 from tasks.writers import WRITERS
@@ -172,7 +173,8 @@ def _rates(plan: Plan, model: str, new: Sequence[Request]) -> tuple[float, float
     seen = ledger(plan.lake).rows().filter(pl.col("model") == model, pl.col("purpose").is_in(purposes))
     seen = seen.drop_nulls(["prompt_tokens", "completion_tokens"])
     if len(seen):
-        return seen["prompt_tokens"].sum() / max(1, seen["characters"].sum()), float(seen["completion_tokens"].mean())
+        sums = seen.select(pl.col("prompt_tokens", "completion_tokens", "characters").sum()).row(0, named=True)
+        return sums["prompt_tokens"] / max(1, sums["characters"]), sums["completion_tokens"] / len(seen)
     characters = sum(request.characters for request in new)
     prompt, completion = (sum(request.tokens[side] for request in new) for side in (0, 1))
     return prompt / max(1, characters), completion / max(1, len(new))

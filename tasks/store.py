@@ -1,105 +1,101 @@
 """Conversations to the records of a store, as its writer makes them."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import polars as pl
 
-from storage.errors import InputError
+from storage.digests import digest
 from storage.lake import Lake
-from storage.records import Record, Turn
-from storage.rows import from_frame, to_rows
-from storage.schemas import CONVERSATIONS, EXTRACTIONS, OBSERVATIONS, RECORDS
+from storage.records import Turn
+from storage.schemas import CONVERSATIONS, HOLDINGS, RECORDS, SESSIONS
 from tasks import specs
-from tasks.encoders import ENCODERS
 from tasks.encoders.minilm import count_tokens
-from tasks.evidence import line
+from tasks.extraction import is_whole, write_conversations
 from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
 from tasks.writers import WRITERS
-from tasks.writers.conversation import Case, Written
 
 
 def write_store(plan: Plan, store: StorePlan) -> int:
-    """Write the records of every conversation that the store lacks; returns how many. Tokens are WordPieces.
+    """Write the records of every session, and which of them each conversation holds; returns how many are new.
 
-    A conversation is written when it is finished; what a model replied before that is in the ledger.
-    Raises `InputError` where the store stays empty, and what the writer raises.
+    A session is written and its tokens (WordPieces) are counted once, however many conversations hold it; a writer
+    that puts the date into the text sees it once for each of its dates. Works through one part of the sessions at a
+    time; a killed run goes on where it was.
     """
-    writer = specs.make(WRITERS, store.writer, "writer")
-    todo = cases(plan, unwritten(plan, store))
-    if hasattr(writer, "write_all"):
-        encoder = specs.make(ENCODERS, store.encoder, "encoder")
-        written = writer.write_all(todo, plan.asking, encoder.encode)
-        made = sum(_keep(plan, store, one) for one in written)
-    else:
-        made = sum(_append(plan, store, writer.write(case.turns)) for case in todo)
-    if not Lake(plan.lake).table(RECORDS, store.store).holds_any():
-        raise InputError(f"store {store.name}: some records expected, its writer made none{_why(plan, store)}")
-    return made
-
-
-def unwritten(plan: Plan, store: StorePlan) -> list[str]:
-    """The conversations that the store lacks, in the data's order.
-
-    Where a model is asked for the records, only those that `data.conversations` names, if it names any.
-    """
+    if is_whole(store):
+        return write_conversations(plan, store)
     lake = Lake(plan.lake)
-    written = set(lake.table(RECORDS, store.store).read(["conversation_id"])["conversation_id"])
-    written |= set(lake.table(EXTRACTIONS, store.store).read(["conversation_id"])["conversation_id"])
-    every = lake.table(CONVERSATIONS, plan.dataset).read(["conversation_id"])["conversation_id"]
-    wanted = store.conversations if asks(store) else ()
-    return [id for id in every.unique(maintain_order=True) if id not in written and (not wanted or id in wanted)]
-
-
-def asks(store: StorePlan) -> bool:
-    """Whether a model is asked for the store's records."""
-    return hasattr(specs.make(WRITERS, store.writer, "writer"), "model")
-
-
-def cases(plan: Plan, conversations: Sequence[str]) -> list[Case]:
-    """What a writer is handed of each conversation."""
-    lake, among = Lake(plan.lake), pl.col("conversation_id").is_in(list(conversations))
-    turns = _by_conversation(from_frame(Turn, _sorted(lake.table(CONVERSATIONS, plan.dataset).read(where=among))))
-    kept = _by_conversation(from_frame(Record, _sorted(lake.table(OBSERVATIONS, plan.dataset).read(where=among))))
-    return [Case(turns[id], kept.get(id, [])) for id in conversations]
-
-
-def batches(plan: Plan, store: StorePlan) -> pl.DataFrame:
-    """`status, batches, facts, repeated, unplaced`: what came of the batches that a model was asked about."""
-    rows = Lake(plan.lake).table(EXTRACTIONS, store.store).read()
-    sums = [pl.col(name).sum() for name in ("facts", "repeated", "unplaced")]
-    return rows.group_by("status").agg(pl.len().alias("batches"), *sums).sort("status")
-
-
-def _keep(plan: Plan, store: StorePlan, written: Written) -> int:
-    """Records first: a conversation whose account is there is finished."""
-    made = _append(plan, store, written.records)
-    account = [{"conversation_id": written.conversation_id, **asdict(batch)} for batch in written.batches]
-    Lake(plan.lake).table(EXTRACTIONS, store.store).append(account)
+    if lake.table(HOLDINGS, store.store).holds_any():
+        return 0
+    writer = specs.make(WRITERS, store.writer, "writer")
+    conversations = lake.table(CONVERSATIONS, plan.dataset).read().sort("conversation_id", "place")
+    dates = conversations["said_at"].to_list() if writer.dated else [None] * len(conversations)
+    units = [unit(session, date) for session, date in zip(conversations["session"], dates, strict=True)]
+    seen: dict[str, dict[str, datetime | None]] = {}
+    for session, name, date in zip(conversations["session"], units, dates, strict=True):
+        seen.setdefault(session, {})[name] = date
+    table = lake.table(RECORDS, store.store)
+    written = set(table.keys())
+    made = 0
+    for _, part in lake.table(SESSIONS, plan.dataset).by_part():
+        rows = [row for name, turns in _wanted(part, seen) if name not in written for row in _rows(writer, name, turns)]
+        for row, tokens in zip(rows, count_tokens([row["text"] for row in rows]), strict=True):
+            row["tokens"] = tokens
+        made += table.append(rows)
+    lake.table(HOLDINGS, store.store).append(_holdings(conversations, units, table.keys()).to_arrow())
     return made
 
 
-def _append(plan: Plan, store: StorePlan, records: Sequence[Record]) -> int:
-    tokens = count_tokens([line(record) for record in records])
-    return Lake(plan.lake).table(RECORDS, store.store).append(to_rows(records, tokens=tokens))
+def unit(session: str, said_at: datetime | None) -> str:
+    """The address of what a writer sees: the session's content, with its date where the writer looks at it."""
+    return session if said_at is None else digest([session, said_at.isoformat()])
 
 
-def _why(plan: Plan, store: StorePlan) -> str:
-    counts = ", ".join(f"{row['batches']} batches {row['status']}" for row in batches(plan, store).to_dicts())
-    return f" ({counts}); try another model, prompt or max_tokens" if counts else ""
+def _wanted(part: pl.DataFrame, seen: dict[str, dict[str, datetime | None]]) -> Iterator[tuple[str, list[Turn]]]:
+    """Each unit of a part's sessions with its turns, whose ids are their names."""
+    for (session,), frame in part.group_by("session", maintain_order=True):
+        for name, said_at in seen[str(session)].items():
+            yield (
+                name,
+                [
+                    Turn(
+                        id=row["name"],
+                        conversation_id="",
+                        session_id=str(session),
+                        position=row["place"],
+                        speaker=row["speaker"],
+                        text=row["text"],
+                        caption=row["caption"],
+                        said_at=said_at,
+                    )
+                    for row in frame.iter_rows(named=True)
+                ],
+            )
 
 
-def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.sort("position")
+def _rows(writer: Any, name: str, turns: list[Turn]) -> Iterator[dict[str, Any]]:
+    for place, record in enumerate(writer.write(turns)):
+        yield {
+            "unit": name,
+            "place": place,
+            "name": record.id,
+            "speaker": record.speaker,
+            "text": record.text,
+            "sources": record.source_turn_ids,
+        }
 
 
-def _by_conversation(rows: Sequence[Any]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for row in rows:
-        found.setdefault(row.conversation_id, []).append(row)
-    return found
+def _holdings(conversations: pl.DataFrame, units: list[str], written: dict[str, Any]) -> pl.DataFrame:
+    """The store's rows of conversations; a session of which the writer made nothing is left out."""
+    sizes = [written[name][2] if name in written else 0 for name in units]
+    held = conversations.with_columns(
+        unit=pl.Series(units, dtype=pl.String), records=pl.Series(sizes, dtype=pl.Int32)
+    ).filter(pl.col("records") > 0)
+    before = pl.col("records").cum_sum().over("conversation_id") - pl.col("records")
+    return held.with_columns(position=before.cast(pl.Int32)).select(HOLDINGS.schema.names)
 
 
 store_task = shard("store", write_store)

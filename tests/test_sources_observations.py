@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from storage.errors import InputError
 from tasks.sources.locomo import load
 from tests.conftest import conversation, write_locomo
 
@@ -40,17 +41,17 @@ def test_observations_are_records_in_the_order_of_their_sources(tmp_path: Path) 
 
 
 def test_observations_are_part_of_the_datasets_address_and_their_absence_changes_nothing(tmp_path: Path) -> None:
-    plain, empty, with_facts = _load(tmp_path), _load(tmp_path, observation={}), _load(tmp_path, observation=OBSERVED)
-    assert plain.dataset == empty.dataset != with_facts.dataset
+    plain = _load(tmp_path)
     assert "observations" not in plain.facts
+    address = plain.addresses.dataset
+    assert _load(tmp_path, observation={}).addresses.dataset == address
+    assert _load(tmp_path, observation=OBSERVED).addresses.dataset != address
 
 
 @pytest.mark.parametrize("broken", [{"session_1_observation": {"Ada": [["no source"]]}}, {"session_1_observation": 3}])
 def test_observations_of_another_form_are_refused_in_one_line(tmp_path: Path, broken: Any) -> None:
-    from storage.errors import InputError
-
     with pytest.raises(InputError, match="conversation c1: LoCoMo's keys expected"):
-        _load(tmp_path, observation=broken)
+        _ = _load(tmp_path, observation=broken).told
 
 
 def test_the_release_has_2541_observations_of_which_five_are_repaired_and_none_lacks_a_turn(locomo_file: Path) -> None:

@@ -12,6 +12,7 @@ from storage.calls import Ledger
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.schemas import CALLS
+from storage.upkeep import verify
 
 ROOT = Path(__file__).parents[1]
 START = datetime(2026, 1, 1)
@@ -55,7 +56,9 @@ def test_a_call_without_a_reply_answers_nothing_and_is_counted(tmp_path: Path) -
     assert ledger.find(["a"]) == {}
     ledger.append([_row("a", "late", minute=1)])
     assert ledger.find(["a"])["a"]["text"] == "late"
+    ledger.append([_row("a", None, status="failed", finish_reason=None, minute=2)])
     assert ledger.rows()["status"].to_list() == ["failed", "ok"]
+    assert ledger.fold(own=True) == 2 and not verify(Lake(tmp_path)).findings
 
 
 def test_of_two_replies_to_one_request_the_earlier_counts_for_everyone(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from flows.status import held
 from readers.types import Budget
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.schemas import EXTRACTIONS, GOLD, RECORDS, SCORES, SELECTIONS, STATES
+from storage.schemas import EXTRACTIONS, GOLD, SCORES, SELECTIONS, STATES
 from tasks.candidates import Parts, build_pools, parts_of, refuse_silent_parts
 from tasks.compose import compose
 from tasks.evidence import line
@@ -91,7 +91,7 @@ def _plan(said: Any, lake: Path) -> Plan:
 
 
 def _records(plan: Plan, store: int) -> pl.DataFrame:
-    return Lake(plan.lake).table(RECORDS, plan.stores[store].store).read().sort("conversation_id", "position")
+    return plan.record_frame(plan.stores[store], plan.conversation_ids())
 
 
 def test_facts_are_written_once_with_an_account_of_every_batch(tmp_path: Path, endpoint: FaultServer) -> None:
@@ -153,11 +153,9 @@ def _evidence(plan: Plan) -> None:
         for chunk in chunks_to_embed(plan, store):
             embed_chunk(plan, store, chunk)
         build_index(plan, store)
-        for conversation_id in plan.conversation_ids():
-            build_pools(plan, store, conversation_id)
-            compose(plan, store, conversation_id)
-            compose_oracle(plan, store, conversation_id)
-            score(plan, store, conversation_id)
+        ids = plan.conversation_ids()
+        for stage in (build_pools, compose, compose_oracle, score):
+            stage(plan, store, ids)
 
 
 def _cells(plan: Plan, arm: str, question: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`suffice diagnose`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,7 +26,7 @@ def diagnose(
     protocol: ProtocolName,
     judge: Annotated[str | None, typer.Option("--judge", help="Whose verdicts count; if none, the first's.")] = None,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
@@ -36,7 +35,7 @@ def diagnose(
 ) -> None:
     """Show where every arm's answers fail: evidence absent, present but not enough, enough but misread.
 
-    Reads what the lake holds; starts no server and computes nothing. The protocol names [sufficiency] judges.
+    Reads what the lake holds; starts no server and computes nothing. The judges of sufficiency are the protocol's.
     """
     from flows.diagnose import diagnose as diagnosed
     from reports.diagnosis import DIAGNOSES

@@ -16,6 +16,8 @@ from flows.commands.options import (
     JsonOption,
     LakeOption,
     LimitOption,
+    MaxCallsOption,
+    MaxCostOption,
     OnlyOption,
     ProtocolName,
     QuietOption,
@@ -25,8 +27,10 @@ from flows.commands.options import (
     chosen_protocol,
 )
 from flows.commands.screen import console, print_json
+from flows.ending import ends_at_once
 from flows.progress import shown
 from flows.protocol import Protocol
+from flows.runners import THREADS, task_runner
 from flows.server import configure
 from flows.stages import chosen
 from storage.lake import Lake
@@ -43,12 +47,11 @@ def run(
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
     workers: Annotated[int, typer.Option(min=1, help="Shards that are worked on at the same time.")] = 2,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=0, help="Stop after this many calls to models; run again to go on.")
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", min=0, help="Stop before models cost more US dollars than this.")
-    ] = None,
+    runner: Annotated[
+        str, typer.Option("--runner", help="Where: threads, dask (a local cluster), or dask://host:port.")
+    ] = THREADS,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -59,11 +62,11 @@ def run(
     stages = chosen(only, until)
     root = str(Lake.open(lake).root)
     with budget(root, max_calls=max_calls, max_cost=max_cost):
-        summary = run_flow(said, root, stages, workers, quiet=quiet or as_json, verbose=verbose)
+        summary = run_flow(said, root, stages, runner=runner, workers=workers, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
     else:
-        _print_summary(summary)
+        print_summary(summary)
 
 
 def report(
@@ -77,35 +80,46 @@ def report(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    mix_budgets: Annotated[
+        bool, typer.Option("--mix-budgets", help="Also rank arms of all budgets in one table; report.mix_budgets.")
+    ] = False,
 ) -> None:
     """Write the report of what the lake holds for a protocol, and compute nothing else."""
-    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
+    changes = [*(set_ or []), *(["report.mix_budgets=true"] if mix_budgets else [])]
+    said = chosen_protocol(protocol, data, arms, limit, conversations, changes)
     root = str(Lake.open(lake).root)
-    summary = run_flow(said, root, ("report",), 1, quiet=quiet or as_json, verbose=verbose)
+    summary = run_flow(said, root, ("report",), quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
     else:
-        _print_summary(summary)
+        print_summary(summary)
 
 
 def run_flow(
-    said: Protocol, root: str, stages: tuple[str, ...], workers: int, *, quiet: bool, verbose: bool
+    said: Protocol,
+    root: str,
+    stages: tuple[str, ...],
+    *,
+    runner: str = THREADS,
+    workers: int = 1,
+    quiet: bool,
+    verbose: bool,
 ) -> dict[str, Any]:
     """The summary of the benchmark flow, run in this process."""
     configure(Lake(root).prefect, verbose=verbose)
     if not quiet and sys.stderr.isatty():
         Console(stderr=True).print("starting Prefect (10 to 30 s where it runs its own server)", style="dim")
-    from prefect.task_runners import ThreadPoolTaskRunner
-
     from flows.benchmark import benchmark
 
-    with shown(Console(stderr=True), quiet=quiet):
-        runner: Any = ThreadPoolTaskRunner(max_workers=workers)
-        summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, root, stages)
+    where = task_runner(runner, workers)
+
+    with ends_at_once(), shown(Console(stderr=True), quiet=quiet):
+        summary: dict[str, Any] = benchmark.with_options(task_runner=where)(said, root, stages)
     return summary
 
 
-def _print_summary(summary: Mapping[str, Any]) -> None:
+def print_summary(summary: Mapping[str, Any]) -> None:
+    """What a run made, for people."""
     out = console()
     if "headline" in summary:
         _print_headline(out, summary["headline"], summary["offline"])

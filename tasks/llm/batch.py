@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from time import sleep
 from typing import Any, Literal
 from uuid import uuid4
@@ -187,7 +188,7 @@ def _collected(post: Post, held: Submissions, item: Submission) -> list[dict[str
             raise closed(post.url, post.model, found)
         sleep(post.policy.poll_s)
     files = [name for name in (batch.output_file_id, batch.error_file_id) if name]
-    texts = [post.do(lambda name=name: post.client.files.content(name).text) for name in files]
+    texts = [post.do(partial(_text, post, name)) for name in files]
     lines = [json.loads(line) for text in texts for line in text.splitlines() if line.strip()]
     replies = {line["custom_id"]: _reply(post, line) for line in lines}
     missing = Reply(None, "failed", error=f"not answered by a batch that {batch.status}")
@@ -197,6 +198,10 @@ def _collected(post: Post, held: Submissions, item: Submission) -> list[dict[str
         held.forget(item)
         raise closed(post.url, post.model, Fault(reasons.pop()))
     return rows
+
+
+def _text(post: Post, file: str) -> str:
+    return str(post.client.files.content(file).text)
 
 
 def _reply(post: Post, line: dict[str, Any]) -> Reply:

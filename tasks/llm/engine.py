@@ -29,12 +29,13 @@ class Unsent(Exception):
 
 @dataclass
 class Job:
-    """One `ask`: what stops it stops all that it has not sent yet."""
+    """One `ask`: what stops it stops all that it has not sent yet. `reached`: each model's base URL and key."""
 
     lake: str
     ledger: Ledger
     budget: Budget
     policy: Policy
+    reached: dict[Model, tuple[str, str]]
     error: BaseException | None = None
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -80,9 +81,11 @@ class Engine:
     ) -> Callable[[BaseException], None]:
         """Send distinct requests; `told(place, reply, None)` for each, then `told(-1, None, error or None)`.
 
-        Returns what stops the sending. Calls of `told` come from the engine's thread.
+        Returns what stops the sending. Calls of `told` come from the engine's thread. Raises `InputError` where a
+        key cannot be had.
         """
-        job = Job(lake, ledger, in_force(lake), policy)
+        reached = {model: (address(model.base_url), key(model)) for model in {request.model for request in requests}}
+        job = Job(lake, ledger, in_force(lake), policy, reached)
         asyncio.run_coroutine_threadsafe(self._all(job, requests, told), self._loop)
         return lambda error: void(self._loop.call_soon_threadsafe(job.stop, error))
 
@@ -128,7 +131,7 @@ class Engine:
     async def _kept(self, job: Job, request: Request) -> Reply:
         """Ask until there is a reply or no hope, keep what came, then hand it on."""
         job.check()
-        endpoint = self._endpoint(request.model)
+        endpoint = self._endpoint(request.model, *job.reached[request.model])
         reply, found = await self._asked(job, endpoint, request)
         closed = endpoint.took(request.model, found)
         if closed:
@@ -190,8 +193,7 @@ class Engine:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(timeout=2.0)
 
-    def _endpoint(self, model: Model) -> Endpoint:
-        url, secret = address(model.base_url), key(model)
+    def _endpoint(self, model: Model, url: str, secret: str) -> Endpoint:
         if (url, secret) not in self._endpoints:
             self._endpoints[url, secret] = endpoint_of(url, secret)
         endpoint = self._endpoints[url, secret]

@@ -1,6 +1,7 @@
 """Where an endpoint is and which key opens it."""
 
 import os
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,21 +30,22 @@ def key(model: Model) -> str:
     Raises `InputError` where the public API is asked without a key or the block cannot be read.
     """
     name = model.key_variable
-    found = _secret(model) if name.startswith(_BLOCK) else os.environ.get(name)
+    found = _secret(model.name, name.removeprefix(_BLOCK)) if name.startswith(_BLOCK) else os.environ.get(name)
     if not found and address(model.base_url) == PUBLIC:
         raise InputError(f"model {model.name}: a key in the environment variable {name} expected, none found")
     return found or "none"
 
 
-def _secret(model: Model) -> str:
+@cache
+def _secret(model: str, block: str) -> str:
+    """What a block holds, read once a process."""
     from prefect.blocks.system import Secret
 
-    block = model.key_variable.removeprefix(_BLOCK)
+    kind: Any = Secret
     try:
-        held: Any = Secret.load(block, _sync=True)
-        return str(held.get())
+        return str(kind.load(block, _sync=True).get())
     except Exception as error:
         raise InputError(
-            f"model {model.name}: a Prefect secret block {block!r} expected, none read ({type(error).__name__}); "
+            f"model {model}: a Prefect secret block {block!r} expected, none read ({type(error).__name__}); "
             f"create it, or name an environment variable in key_variable"
         ) from None

@@ -2,40 +2,26 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from storage.records import Record, Turn
+from tasks.sources.ingested import Account
 
 _SESSION = re.compile(r"session_0*(\d+)_observation")
 _SOURCE = re.compile(r"D:?(\d+):(\d+)")
 
 
-@dataclass
-class Observed:
-    """The records of all conversations so far, and what was irregular."""
-
-    records: list[Record] = field(default_factory=list)
-    repaired: list[str] = field(default_factory=list)
-    unplaced: list[str] = field(default_factory=list)
-    orphans: list[str] = field(default_factory=list)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Label → count or list, as an ingest report has them; nothing for a file without observations."""
-        if not (self.records or self.orphans):
-            return {}
-        return {
-            "observations": len(self.records),
-            "observations with several source turns": sum(len(row.source_turn_ids) > 1 for row in self.records),
-            "observations whose sources were repaired": self.repaired,
-            "observations given to their whole session, as they name no turn": self.unplaced,
-            "observations of no session": self.orphans,
-        }
+_COUNT, _SEVERAL = "observations", "observations with several source turns"
+_REPAIRED = "observations whose sources were repaired"
+_UNPLACED = "observations given to their whole session, as they name no turn"
+_ORPHANS = "observations of no session"
 
 
-def observe(sample: Mapping[str, Any], turns: Sequence[Turn], mend: Callable[[object, str], str], to: Observed) -> None:
-    """Add the facts of one conversation: `session_N_observation: {speaker: [[text, turn id or list of ids], …]}`.
+def observe(
+    sample: Mapping[str, Any], turns: Sequence[Turn], mend: Callable[[object, str], str], account: Account
+) -> list[Record]:
+    """The facts of one conversation, `session_N_observation: {speaker: [[text, turn id or list of ids], …]}`.
 
     An id is `conversation/S<session>.o<place in the file>`; records stand in the order of their sessions, then of
     their first source turn. A fact that names no turn of the conversation is given to its whole session and noted,
@@ -43,21 +29,26 @@ def observe(sample: Mapping[str, Any], turns: Sequence[Turn], mend: Callable[[ob
     Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` for another form.
     """
     made, named = [], {turn.id.rpartition("/")[2]: turn for turn in turns}
-    for session, key, said in _sessions(sample, turns, to):
+    for session, key, said in _sessions(sample, turns, account):
         for place, (speaker, text, raw) in enumerate(said):
             id = f"{key}.o{place}"
-            sources = _sources(raw, id, named, to)
+            sources = _sources(raw, id, named, account)
             if not sources:
-                to.unplaced.append(id)
+                account.note(_UNPLACED, id)
             made.append(_record(id, speaker, mend(text, id), session, sources or session))
     order = {turn.id: turn.position for turn in turns}
     start = {turn.session_id: turn.position for turn in reversed(turns)}
     made.sort(key=lambda record: (start[record.session_id], order[record.source_turn_ids[0]]))
-    to.records += [replace(record, position=position) for position, record in enumerate(made)]
+    if sample.get("observation"):
+        account.count(_COUNT, len(made))
+        account.count(_SEVERAL, sum(len(record.source_turn_ids) > 1 for record in made))
+        for label in (_REPAIRED, _UNPLACED, _ORPHANS):
+            account.note(label)
+    return [replace(record, position=position) for position, record in enumerate(made)]
 
 
 def _sessions(
-    sample: Mapping[str, Any], turns: Sequence[Turn], to: Observed
+    sample: Mapping[str, Any], turns: Sequence[Turn], account: Account
 ) -> Iterator[tuple[list[Turn], str, list[tuple[str, str, object]]]]:
     """Each session with facts: its turns, its id, and (speaker, text, sources as they stand) of each fact."""
     for name, said in (sample.get("observation") or {}).items():
@@ -67,15 +58,15 @@ def _sessions(
         if session:
             yield session, key, [(speaker, text, raw) for speaker, rows in said.items() for text, raw in rows]
         else:
-            to.orphans.append(key)
+            account.note(_ORPHANS, key)
 
 
-def _sources(raw: Any, id: str, named: Mapping[str, Turn], to: Observed) -> list[Turn]:
+def _sources(raw: Any, id: str, named: Mapping[str, Turn], account: Account) -> list[Turn]:
     """The turns that are named, in time order; notes what is not the plain id of a turn."""
     strings = [raw] if isinstance(raw, str) else [str(one) for one in raw]
     names = dict.fromkeys(f"D{int(session)}:{int(turn)}" for one in strings for session, turn in _SOURCE.findall(one))
     if not named.keys() >= set(strings):
-        to.repaired.append(f"{id}: {raw!r}")
+        account.note(_REPAIRED, f"{id}: {raw!r}")
     return sorted((named[name] for name in names if name in named), key=lambda turn: turn.position)
 
 

@@ -9,7 +9,7 @@ LABELS = ("sufficient", "insufficient", "uncertain")
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A question, its reference answer and the evidence text, oldest record first, without ids."""
+    """A question without id and kind, its reference answer, and the evidence text, oldest record first, without ids."""
 
     question: Question
     reference: str
