@@ -140,11 +140,13 @@ def print_summary(summary: Mapping[str, Any]) -> None:
 
 def _of_store(told: Mapping[str, Any]) -> str:
     """A line on a store that a model wrote or a hybrid with entities ranks."""
-    said = [
-        f"{row['batches']:,} batches of messages {row['status']} "
-        f"({row['facts']:,} facts, {row['repeated']:,} repeated, {row['unplaced']:,} without a message)"
+    read = [
+        f"{row['batches']:,} {row['status']}"
+        + f" ({row['facts']:,} facts, {row['repeated']:,} repeated, {row['unplaced']:,} without a message)"
+        * (row["status"] == "ok")
         for row in told.get("batches", ())
     ]
+    said = [f"batches of messages: {', '.join(read)}"] if read else []
     if pools := told.get("pools"):
         said.append(
             f"BM25 took part in {pools['bm25']:,} and entities in {pools['entities']:,} of {pools['pools']:,} pools"
