@@ -50,6 +50,16 @@ def turns(lake: Lake, dataset: str, conversation_ids: Collection[str] | None = N
     return spread.select("conversation_id", "session_id", "speaker", id=_id())
 
 
+def whole_turns(lake: Lake, dataset: str, conversation_ids: Collection[str]) -> pl.DataFrame:
+    """The columns of `Turn` of the turns of these conversations, each conversation's in time order."""
+    held = _held(lake, CONVERSATIONS, dataset, conversation_ids)
+    rows = lake.table(SESSIONS, dataset).lookup(held["session"].to_list())
+    owner, position = _spread(held, "turns")
+    spread = owner.drop("session", "place", "position").hstack(rows)
+    columns = ["conversation_id", "session_id", "speaker", "text", "caption", "said_at"]
+    return spread.select(*columns, position, id=_id())
+
+
 def _held(lake: Lake, spec: TableSpec, address: str, conversation_ids: Collection[str] | None) -> pl.DataFrame:
     chosen = None if conversation_ids is None else pl.col("conversation_id").is_in(list(conversation_ids))
     return lake.table(spec, address).read(where=chosen).sort("conversation_id", "place")

@@ -9,9 +9,9 @@ from typing import Any
 from storage.digests import digest
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.records import Gold, Membership, Question, Turn
+from storage.records import Gold, Membership, Question, Record, Turn
 from storage.rows import to_rows
-from storage.schemas import CONVERSATIONS, DATASETS, GOLD, QUESTIONS, SESSIONS
+from storage.schemas import CONVERSATIONS, DATASETS, GOLD, OBSERVATIONS, QUESTIONS, SESSIONS
 from tasks.provenance import code
 from tasks.shard import shard
 from tasks.sources import SOURCES, content_digest
@@ -58,17 +58,20 @@ def _read(lake: str, benchmark: str, path: str, source: str) -> Dataset:
     contents = _Contents(place, source)
     memberships: list[Membership] = []
     asked: list[tuple[Question, Gold]] = []
+    observed: list[Record] = []
     for told in SOURCES[benchmark].load(Path(path)).read(account):
         for membership, turns in told.sessions:
             contents.add(membership.session, turns)
         held = [membership for membership, _ in told.sessions]
-        addresses.add(held, told.asked)
+        addresses.add(held, told.asked, told.observed)
+        observed += told.observed
         memberships += held
         asked += told.asked
     new = contents.finish(addresses.dataset)
     place.table(CONVERSATIONS, addresses.dataset).append(to_rows(memberships))
     questions = [question for question, _ in asked]
     new += place.table(QUESTIONS, addresses.dataset).append(to_rows(questions, place=range(len(questions))))
+    place.table(OBSERVATIONS, addresses.dataset).append(to_rows(observed))
     place.table(GOLD, addresses.gold).append(to_rows(gold for _, gold in asked))
     facts = {**account.facts, "file": Path(path).name}
     row = {
