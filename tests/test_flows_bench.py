@@ -131,8 +131,8 @@ def test_tables_are_called_after_the_pools_that_were_timed(
 
 
 def test_an_unknown_bench_or_missing_data_is_refused() -> None:
-    assert list(BENCHES) == ["pipeline", "readers"]
-    with pytest.raises(InputError, match="one of pipeline, readers expected, 'nothing' found"):
+    assert list(BENCHES) == ["pipeline", "readers", "calls", "scale"]
+    with pytest.raises(InputError, match="one of pipeline, readers, calls, scale expected, 'nothing' found"):
         measure("nothing", None)
     with pytest.raises(InputError, match=r"nowhere\.json does not exist"):
         measure("readers", "nowhere.json")
