@@ -1,5 +1,6 @@
 """Which records are a question's candidates: dense cosine and BM25, fused."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -80,7 +81,8 @@ class Lexicon:
         with np.errstate(divide="ignore", invalid="ignore"):
             self._idf = np.where(held > 0, np.log(self._size - held + 0.5) - np.log(held + 0.5), 0.0)
             self._norms = k1 * (1 - b + b * lengths / lengths.mean()) if len(bags) else lengths
-        self._floor = 0.25 * self._idf.sum() / max(1, (held > 0).sum())
+        # Terms are numbered in the order in which a process met them: an exact sum does not depend on it.
+        self._floor = 0.25 * math.fsum(self._idf) / max(1, int((held > 0).sum()))
         self._k1 = k1
 
     def scores(self, question: str) -> Scores:

@@ -1,6 +1,8 @@
 """Candidates are what an exact, naive search of the conversation finds."""
 
 import math
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
@@ -122,3 +124,19 @@ def test_the_native_score_of_a_candidate_is_the_fusion_of_its_channels_over_the_
 def test_lengths_that_differ_are_refused_with_both_numbers() -> None:
     with pytest.raises(ValueError, match=r"vectors \(2\) must match lexical scores \(3\)"):
         candidates(np.zeros((2, 4), np.float32), np.zeros(4, np.float32), np.zeros(3), 5, MinMax())
+
+
+def test_scores_do_not_depend_on_what_the_process_read_before() -> None:
+    """Terms are numbered as a process meets them, so the order of its sums must not matter."""
+    code = (
+        "import sys, numpy as np; from tasks.pool import Lexicon; rng = np.random.default_rng(1); "
+        "words = [f'w{chr(97 + i % 26)}{chr(97 + i // 26)}x' for i in range(300)]; "
+        "texts = [' '.join(rng.choice(words, 12)) + ' common' * (i % 3 > 0) for i in range(200)]; "
+        "Lexicon(texts[::-1]) if sys.argv[1] == 'other' else None; "
+        "print(Lexicon(texts).scores('common ' + texts[7]).tobytes().hex())"
+    )
+    found = {
+        subprocess.run([sys.executable, "-c", code, how], capture_output=True, text=True, check=True).stdout
+        for how in ("plain", "other")
+    }
+    assert len(found) == 1
