@@ -61,6 +61,21 @@ class Lake:
         return self.root / "reports"
 
     @property
+    def sealed(self) -> Path:
+        """The folder of the sealed splits."""
+        return self.root / "sealed"
+
+    @property
+    def freezes(self) -> Path:
+        """The folder of the manifests."""
+        return self.root / "freezes"
+
+    @property
+    def ledger(self) -> Path:
+        """The file of what was sealed, frozen, unsealed and reported."""
+        return self.root / "ledger.jsonl"
+
+    @property
     def prefect(self) -> Path:
         """The home of the embedded Prefect server's database."""
         return self.root / ".prefect"
