@@ -6,7 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from flows import protocol as protocols
-from flows.cli import _split, app
+from flows.cli import app
+from flows.commands.options import split
 from flows.protocol import load, setting
 from flows.stages import STAGES, chosen
 from storage.errors import InputError
@@ -66,7 +67,7 @@ def test_settings_are_toml_values_or_bare_words() -> None:
 
 
 def test_arms_are_split_at_commas_outside_parentheses() -> None:
-    assert _split(["hybrid@k10,mmr(trade=0.7, x=1)@k5", "dense"]) == ["hybrid@k10", "mmr(trade=0.7, x=1)@k5", "dense"]
+    assert split(["hybrid@k10,mmr(trade=0.7, x=1)@k5", "dense"]) == ["hybrid@k10", "mmr(trade=0.7, x=1)@k5", "dense"]
 
 
 def test_stages_are_chosen_by_only_or_until() -> None:

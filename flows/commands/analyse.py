@@ -1,0 +1,63 @@
+"""`suffice analyse`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from flows.commands.options import (
+    ConversationsOption,
+    DataOption,
+    JsonOption,
+    LakeOption,
+    LimitOption,
+    ProtocolName,
+    QuietOption,
+    SetOption,
+    VerboseOption,
+    chosen_protocol,
+)
+from flows.commands.screen import console, print_json
+from flows.progress import shown
+from flows.server import configure
+from storage.errors import InputError
+from storage.lake import Lake
+
+
+def analyse(
+    what: Annotated[str, typer.Argument(help="What to analyse: pursuit.")],
+    protocol: ProtocolName,
+    data: DataOption = None,
+    lake: LakeOption = Path("lake"),
+    store: Annotated[str | None, typer.Option("--store", help="The store to analyse; the first if none.")] = None,
+    conversations: ConversationsOption = None,
+    limit: LimitOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Analyse why a reader selects as it does, over pools that the lake holds.
+
+    `pursuit`: what MemPursuit replaces and covers, its nested budget curve with the adaptive point, whether gold
+    reconstructs the question better than the ranking does, and whether the residual prefers missing evidence.
+    """
+    if what != "pursuit":
+        raise InputError(f"analyse: pursuit expected, {what!r} found")
+    said = chosen_protocol(protocol, data, None, limit, conversations, set_)
+    root = Lake.open(lake).root
+    configure(Lake(root).prefect, verbose=verbose)
+    from flows.analyse import analyse as flow
+
+    with shown(Console(stderr=True), quiet=quiet or as_json):
+        paths: dict[str, str] = flow(said, str(root), store)
+    readings = json.loads(Path(paths["summary"]).read_text(encoding="utf-8"))["readings"]
+    if as_json:
+        print_json({"paths": paths, "readings": readings})
+        return
+    out = console()
+    for reading in readings.values() if isinstance(readings, dict) else readings:
+        out.print(f"- {reading}", highlight=False)
+    out.print(f"Analysis: {paths['analysis']}", highlight=False, soft_wrap=True)

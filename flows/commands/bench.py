@@ -1,0 +1,40 @@
+"""`suffice bench`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE
+from rich.table import Table
+
+from flows.commands.options import DataOption, JsonOption
+from flows.commands.screen import console, print_json, print_rows
+
+
+def bench(
+    what: Annotated[str, typer.Argument(help="What to measure: pipeline, readers.")] = "pipeline",
+    data: DataOption = None,
+    lake: Annotated[
+        Path | None, typer.Option("--lake", help="A lake whose cached vectors `readers` may use; else a passing one.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure speed on this machine; the bundled sample where no LoCoMo file is named with --data.
+
+    `pipeline` runs the main job from nothing to the report, then again. `readers` times the pursuit over a grid of
+    candidates and budgets, against one pass over the pool, the published times and other solvers in the same run.
+    """
+    from flows.bench import measure
+
+    measured = measure(what, data, None if lake is None else str(lake))
+    if as_json:
+        print_json(measured)
+        return
+    out = console(140)
+    plain = Table("measure", "value", title=f"suffice bench {what}", box=SIMPLE)
+    for name, value in measured.items():
+        if isinstance(value, list):
+            print_rows(out, name, value)
+        else:
+            plain.add_row(name, str(value))
+    out.print(plain)

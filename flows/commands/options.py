@@ -1,0 +1,68 @@
+"""The options that commands share, and the protocol they make together."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows import protocol as protocols
+from flows.protocol import Protocol
+from flows.stages import STAGES
+
+ProtocolName = Annotated[str, typer.Argument(help="A protocol's TOML file, or the bare name of a shipped one.")]
+DataOption = Annotated[str | None, typer.Option("--data", help="The benchmark's file or its folder.")]
+LakeOption = Annotated[
+    Path, typer.Option("--lake", envvar="SUFFICE_LAKE", help="The folder of all tables and reports.")
+]
+OnlyOption = Annotated[str | None, typer.Option("--only", help=f"Run this stage alone: {', '.join(STAGES)}.")]
+UntilOption = Annotated[str | None, typer.Option("--until", help="Run the stages up to and with this one.")]
+ArmsOption = Annotated[
+    list[str] | None,
+    typer.Option("--arms", help="Run these arms instead of the protocol's: hybrid@k10,'mmr(trade=0.7)'."),
+]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", help="Run this many questions, taken from all conversations in turn.")
+]
+ConversationsOption = Annotated[
+    list[str] | None, typer.Option("--conversations", help="Run these conversations: conv-26,conv-30.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change a key of the protocol: stores.0.pool.size=100, seed=7."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log.")]
+
+
+def chosen_protocol(
+    name: str,
+    data: str | None,
+    arms: list[str] | None,
+    limit: int | None,
+    conversations: list[str] | None,
+    changes: list[str] | None,
+) -> Protocol:
+    """The protocol with the command line's changes made, so that its digest tells them.
+
+    Raises `InputError` where the protocol does not hold or its data are not there.
+    """
+    from tasks.sources import locate
+
+    made = dict(protocols.setting(change) for change in changes or [])
+    given = {
+        "data.path": data,
+        "arms": split(arms),
+        "data.limit": limit,
+        "data.conversations": split(conversations),
+    }
+    made |= {key: value for key, value in given.items() if value}
+    said = protocols.load(name, made)
+    locate(said.data.benchmark, said.data.path)
+    return said
+
+
+def split(values: list[str] | None) -> list[str]:
+    """Comma-separated items, commas within parentheses left alone."""
+    return [item.strip() for value in values or [] for item in re.split(r",(?![^()]*\))", value) if item.strip()]

@@ -1,0 +1,125 @@
+"""`suffice run`, and `suffice report`: its last stage alone."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from flows.commands.options import (
+    ArmsOption,
+    ConversationsOption,
+    DataOption,
+    JsonOption,
+    LakeOption,
+    LimitOption,
+    OnlyOption,
+    ProtocolName,
+    QuietOption,
+    SetOption,
+    UntilOption,
+    VerboseOption,
+    chosen_protocol,
+)
+from flows.commands.screen import console, print_json
+from flows.progress import shown
+from flows.protocol import Protocol
+from flows.server import configure
+from flows.stages import chosen
+from storage.lake import Lake
+
+
+def run(
+    protocol: ProtocolName,
+    data: DataOption = None,
+    lake: LakeOption = Path("lake"),
+    only: OnlyOption = None,
+    until: UntilOption = None,
+    arms: ArmsOption = None,
+    limit: LimitOption = None,
+    conversations: ConversationsOption = None,
+    workers: Annotated[int, typer.Option(min=1, help="Shards that are worked on at the same time.")] = 2,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run a protocol from its data to a report. What the lake holds already is not computed again."""
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
+    stages = chosen(only, until)
+    root = Lake.open(lake).root
+    summary = run_flow(said, root, stages, workers, quiet=quiet or as_json, verbose=verbose)
+    if as_json:
+        print_json(summary)
+    else:
+        _print_summary(summary)
+
+
+def report(
+    protocol: ProtocolName,
+    data: DataOption = None,
+    lake: LakeOption = Path("lake"),
+    arms: ArmsOption = None,
+    limit: LimitOption = None,
+    conversations: ConversationsOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Write the report of what the lake holds for a protocol, and compute nothing else."""
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
+    root = Lake.open(lake).root
+    summary = run_flow(said, root, ("report",), 1, quiet=quiet or as_json, verbose=verbose)
+    if as_json:
+        print_json(summary)
+    else:
+        _print_summary(summary)
+
+
+def run_flow(
+    said: Protocol, root: Path, stages: tuple[str, ...], workers: int, *, quiet: bool, verbose: bool
+) -> dict[str, Any]:
+    """The summary of the benchmark flow, run in this process."""
+    configure(Lake(root).prefect, verbose=verbose)
+    if not quiet and sys.stderr.isatty():
+        Console(stderr=True).print("starting Prefect (10 to 30 s where it runs its own server)", style="dim")
+    from prefect.task_runners import ThreadPoolTaskRunner
+
+    from flows.benchmark import benchmark
+
+    with shown(Console(stderr=True), quiet=quiet):
+        runner: Any = ThreadPoolTaskRunner(max_workers=workers)
+        summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, str(root), stages)
+    return summary
+
+
+def _print_summary(summary: Mapping[str, Any]) -> None:
+    out = console()
+    if "headline" in summary:
+        _print_headline(out, summary["headline"], summary["offline"])
+        reuse = summary["reuse"]
+        out.print(
+            f"{reuse['cells with evidence']:,} cells over {reuse['distinct evidence states']:,} distinct "
+            f"evidence states: {reuse['cells that share a state']:,} cells shared one, "
+            f"which saved {reuse['answers saved']:,} answers and {reuse['verdicts saved']:,} verdicts.",
+            highlight=False,
+        )
+    new = ", ".join(f"{count:,} {stage}" for stage, count in summary["new"].items() if count)
+    out.print(f"New in this run: {new or 'nothing, all was in the lake'}.", highlight=False)
+    if "paths" in summary:
+        out.print(f"Report: {summary['paths']['report']}", highlight=False, soft_wrap=True)
+
+
+def _print_headline(out: Console, headline: list[dict[str, Any]], offline: bool) -> None:
+    title = "Overall, %" + ("; answers and verdicts are the offline programs'" if offline else "")
+    table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
+    for name in headline[0]:
+        table.add_column(name, justify="left" if name == "arm" else "right", no_wrap=True)
+    for row in headline:
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    out.print(table)

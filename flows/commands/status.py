@@ -1,0 +1,46 @@
+"""`suffice status`."""
+
+from pathlib import Path
+
+from rich.table import Table
+
+from flows.commands.options import (
+    ArmsOption,
+    ConversationsOption,
+    DataOption,
+    JsonOption,
+    LakeOption,
+    LimitOption,
+    ProtocolName,
+    SetOption,
+    chosen_protocol,
+)
+from flows.commands.screen import console, print_json
+from storage.errors import InputError
+from storage.lake import Lake
+
+
+def status(
+    protocol: ProtocolName,
+    data: DataOption = None,
+    lake: LakeOption = Path("lake"),
+    arms: ArmsOption = None,
+    limit: LimitOption = None,
+    conversations: ConversationsOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what the lake holds for a protocol and what is missing. Starts no server and computes nothing."""
+    from flows.status import held
+
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
+    if not (lake / "lake.json").is_file():
+        raise InputError(f"lake {lake}: a lake expected, none found; `suffice run {protocol}` makes one")
+    rows = held(said, str(Lake.open(lake).root))
+    if as_json:
+        print_json([row._asdict() for row in rows])
+        return
+    table = Table("stage", "what", "held", "expected", "missing", title=f"{said.name} in {lake}")
+    for row in rows:
+        table.add_row(row.stage, row.what, f"{row.held:,}", f"{row.expected:,}", f"{row.expected - row.held:,}")
+    console().print(table)
