@@ -9,6 +9,7 @@ import polars as pl
 from prefect import flow
 from prefect.futures import as_completed
 
+from flows.gate import permission
 from flows.ingest import ingest_stage
 from flows.progress import WATCHER
 from flows.protocol import Protocol
@@ -29,14 +30,16 @@ STAGE = "report"  # what the progress display knows; an analysis is a report of 
 
 
 @flow(name="analyse", persist_result=False)
-def analyse(protocol: Protocol, lake: str, store: str | None = None) -> dict[str, str]:
+def analyse(
+    protocol: Protocol, lake: str, store: str | None = None, freeze: str | None = None, identity: str | None = None
+) -> dict[str, str]:
     """Write the pursuit's analysis of one store (the protocol's first if None); returns its paths by name.
 
     What is there for these very inputs is not written again. `summary` is JSON: paths, and a sentence a figure.
     Raises `InputError` for an unknown store and where the lake lacks pools.
     """
     log = Log()
-    plan, _ = ingest_stage(protocol, lake, log)
+    plan, _ = ingest_stage(protocol, lake, log, permission(freeze, identity))
     paths: dict[str, str] = analyse_stage(protocol, plan, _chosen(plan, store), log)["paths"]
     return paths
 

@@ -8,6 +8,7 @@ from typing import Any
 from prefect import flow
 
 from flows.evidence import compose_stage, index_stage, pool_stage, store_stage
+from flows.gate import permission
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.report import report_stage
@@ -30,13 +31,20 @@ _BETWEEN: dict[str, Callable[[Plan, Log], None]] = {
 
 
 @flow(name="benchmark", flow_run_name="{protocol.name} ({protocol.data.split})", persist_result=False)
-def benchmark(protocol: Protocol, lake: str, stages: tuple[str, ...] = STAGES) -> dict[str, Any]:
+def benchmark(
+    protocol: Protocol,
+    lake: str,
+    stages: tuple[str, ...] = STAGES,
+    freeze: str | None = None,
+    identity: str | None = None,
+) -> dict[str, Any]:
     """Run the named stages of a protocol; the data is always known first, since every address depends on it.
 
+    `freeze` and `identity` are the files of a manifest and of an age identity: a sealed split needs both.
     Returns what each stage made and, where the report stage ran, the report's summary.
     """
     started, log = datetime.now(UTC), Log()
-    plan, dataset = ingest_stage(protocol, lake, log)
+    plan, dataset = ingest_stage(protocol, lake, log, permission(freeze, identity))
     for name, stage in _BETWEEN.items():
         if name in stages:
             stage(plan, log)

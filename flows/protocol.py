@@ -1,5 +1,6 @@
 """The protocol: one TOML file that says all a run does, validated, with a digest."""
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,12 @@ from tasks.encoders import ENCODERS
 from tasks.judges import JUDGES
 from tasks.plan import Plan, StorePlan
 from tasks.pool import FUSIONS
+from tasks.sealed import Unsealing
 from tasks.sources import SOURCES
 from tasks.writers import WRITERS
+
+FAILURES = "strict: an answer that was not judged is wrong; judged: it is left out"
+"""How cells without a verdict count, in the words that a freeze fixes."""
 
 SHIPPED = Path(__file__).parent / "protocols"
 
@@ -31,7 +36,7 @@ class Data(_Part):
     benchmark: str = Field(description="format of the file: a source's name")
     path: str = Field("", description="file, folder or the name of bundled data; --data sets it")
     sha256: str = Field("", description="expected SHA-256 of the file; empty accepts any")
-    split: str = Field("open", pattern="^open$", description="which split is run")
+    split: str = Field("open", pattern="^(open|sealed)$", description="which split is run; --split sets it")
     kinds: tuple[str, ...] = Field((), description="question kinds to run; empty means all")
     apart: tuple[str, ...] = Field((), description="kinds with rows of their own that stay out of the overall row")
     conversations: tuple[str, ...] = Field((), description="conversations to run; empty means all")
@@ -74,6 +79,14 @@ class Statistics(_Part):
     samples: int = Field(10_000, ge=100, description="bootstrap resamples")
 
 
+class Comparison(_Part):
+    """One comparison that was decided on before the data were looked at."""
+
+    arm: str = Field(description="printed form of an arm of the protocol: mem_pursuit@k10")
+    against: str = Field(description="the arm that it is compared with: hybrid@k10")
+    metric: str = Field("complete_evidence", description="an evidence metric, or a judge's name")
+
+
 class Protocol(_Part):
     """All that a run depends on. Unknown keys are refused."""
 
@@ -87,6 +100,7 @@ class Protocol(_Part):
     answerer: str = "extractive"
     judges: tuple[str, ...] = ("stem_f1", "lexical_match")
     statistics: Statistics = Statistics()
+    comparisons: tuple[Comparison, ...] = Field((), description="declared before a freeze, the primary one first")
 
     @model_validator(mode="after")
     def _parts_exist(self) -> "Protocol":
@@ -97,6 +111,10 @@ class Protocol(_Part):
         specs.make(ANSWERERS, self.answerer, "answerer")
         for judge in self.judges:
             specs.make(JUDGES, judge, "judge")
+        known = {str(arm) for arm in arms(self.arms, self.budgets, names)}
+        for name in [name for each in self.comparisons for name in (each.arm, each.against)]:
+            if name not in known:
+                raise ValueError(f"comparisons: an arm of the protocol such as {min(known)} expected, {name!r} found")
         return self
 
     @property
@@ -106,8 +124,26 @@ class Protocol(_Part):
         said["data"].pop("path")
         return digest(said)
 
-    def plan(self, lake: str, dataset: str, gold: str) -> Plan:
-        """The addresses that a run of this protocol over an ingested dataset reads and writes."""
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What a freeze fixes beside the plan: the same for every split of the protocol."""
+        said = self.model_dump(mode="json")
+        comparisons = said["comparisons"]
+        said["data"] = {key: value for key, value in said["data"].items() if key not in ("path", "split", "sha256")}
+        return {
+            "protocol": digest(said),
+            "statistics": {**said["statistics"], "seed": self.seed},
+            "failure policy": FAILURES,
+            "denominators": {"kinds": list(self.data.kinds), "apart": list(self.data.apart)},
+            "primary comparison": comparisons[0] if comparisons else None,
+            "comparisons": comparisons,
+        }
+
+    def plan(self, lake: str, dataset: str, gold: str, *, seal: str = "", unsealing: Unsealing | None = None) -> Plan:
+        """The addresses that a run of this protocol over an ingested dataset reads and writes.
+
+        Raises `StillSealed` for the sealed split without an unsealing.
+        """
         return Plan(
             lake=lake,
             benchmark=self.data.benchmark,
@@ -133,6 +169,10 @@ class Protocol(_Part):
             kinds=self.data.kinds,
             conversations=self.data.conversations,
             limit=self.data.limit,
+            split=self.data.split,
+            seal=seal,
+            unsealing=unsealing,
+            declared=json.dumps(self.declared, sort_keys=True),
         )
 
 

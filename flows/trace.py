@@ -4,6 +4,7 @@ from typing import Any
 
 import polars as pl
 
+from flows.gate import planned
 from flows.protocol import Protocol
 from storage.errors import InputError
 from storage.lake import Lake
@@ -11,18 +12,18 @@ from storage.records import Question
 from storage.schemas import SELECTIONS
 from tasks.ingest import ingest
 from tasks.plan import Plan, StorePlan
-from tasks.sources import locate
+from tasks.sealed import Unsealing
 
 
-def trace(protocol: Protocol, lake: str, question_id: str) -> dict[str, Any]:
+def trace(protocol: Protocol, lake: str, question_id: str, unsealing: Unsealing | None = None) -> dict[str, Any]:
     """The question, its gold turns and, arm by arm, the steps: view, cue, how many came back, what was kept.
 
     A step's `gold` are the gold turns that entered with it. An arm that keeps no trace has one step, `select`.
     Raises `InputError` for an unknown question and where no arm has read it.
     """
     data = protocol.data
-    dataset = ingest(lake, data.benchmark, str(locate(data.benchmark, data.path)), data.sha256 or None)
-    plan = protocol.plan(lake, dataset.dataset, dataset.gold)
+    dataset = ingest(lake, data.benchmark, data.path, data.sha256 or None, data.split)
+    plan = planned(protocol, lake, dataset, unsealing)
     question = next((question for question in plan.questions() if question.id == question_id), None)
     if question is None:
         some = ", ".join(question.id for question in plan.questions()[:3])

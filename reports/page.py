@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,8 @@ class Fact:
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """Write the report into `folder`, each file whole or not at all; returns what was written by name.
 
-    Names: `report` and `questions` (html), `markdown`, `main` and `clustered` (csv), one per figure (svg).
+    Names: `report` and, of an open split, `questions` (html), `markdown`, `main` and `clustered` (csv), one per figure
+    (svg).
     Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
     """
     statistics = summarise(results)
@@ -102,8 +103,9 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
         "markdown": ("report.md", pages.get_template("report.md.j2").render(view)),
         "main": ("main.csv", csv(main_rows(results, statistics))),
         "clustered": ("clustered.csv", csv(clustered_rows(results, statistics))),
-        "questions": ("questions.html", explorer_page(results)),
     }
+    if results.sealing is None:  # the page tells questions and gold, which stay sealed in the lake
+        texts["questions"] = ("questions.html", explorer_page(results))
     texts |= {name: (f"{name}.svg", svg) for name, svg in figures.items()}
     folder.mkdir(parents=True, exist_ok=True)
     return {name: write(folder / file, text) for name, (file, text) in texts.items()}
@@ -121,7 +123,7 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         "samples": f"{results.samples:,}",
         "seed": results.seed,
         "evidence": _measure_table("Evidence handed over, %", statistics, _named(statistics, "evidence")),
-        "differences": _difference_table(statistics),
+        "differences": _marked(_difference_table(statistics), results, statistics),
         "by_kind": [
             _kind_table(results, statistics, measure)
             for measure in sorted(_named(statistics, "evidence"), key=lambda m: m.name != PRIMARY)
@@ -141,6 +143,7 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         "facts": [_fact(label, value) for label, value in results.facts.items()],
         "identity": [_digest(name, value) for name, value in results.identity.items()],
         "ceilings": [a.label for a in results.arms if a.uses_gold],
+        "sealing": results.sealing.lines() if results.sealing else [],
     }
 
 
@@ -213,6 +216,21 @@ def _difference_table(statistics: Statistics) -> Table | None:
 
     kept = [group for group in groups if group.ranked]
     return _table("Difference from hybrid, percentage points", heads, kept, show) if kept else None
+
+
+def _marked(table: Table | None, results: Results, statistics: Statistics) -> Table | None:
+    """On a sealed split a comparison that was not declared says so."""
+    sealing = results.sealing
+    if table is None or sealing is None:
+        return table
+
+    def row(own: Row) -> Row:
+        if sealing.is_declared(own.label, statistics.baselines[own.label]):
+            return own
+        return replace(own, note="; ".join(filter(None, [own.note, "exploratory"])))
+
+    blocks = tuple(replace(block, rows=tuple(map(row, block.rows))) for block in table.blocks)
+    return replace(table, blocks=blocks)
 
 
 def _score_measures(results: Results, statistics: Statistics) -> list[Measure]:

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+if TYPE_CHECKING:
+    from reports.sealing import Sealing
 
 EVIDENCE_METRICS: Mapping[str, str] = {
     "gold_hit": "Gold Hit: any gold turn is in the evidence",
@@ -45,6 +48,7 @@ class Results:
     `selections`: `arm, question_id: String`, `record_ids: List(String)` in selection order.
     `facts`: data facts and irregularities, label → number or text. `identity`: name → full digest or spec.
     `apart`: kinds that have rows of their own and stay out of the overall row.
+    `sealing`: under what a sealed split was opened, None for an open one.
     `reuse`: counts of states, cells, answers and verdicts and what sharing saved. `timings`: stage → seconds.
     """
 
@@ -68,3 +72,4 @@ class Results:
     seed: int
     samples: int
     apart: Sequence[str] = ()
+    sealing: "Sealing | None" = None

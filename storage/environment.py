@@ -46,7 +46,7 @@ def tree(root: Path = _ROOT) -> Tree:
     if not changes and not new:
         return Tree(files, commit, None)
     added = [[name, hashlib.sha256((root / name).read_bytes()).hexdigest()] for name in sorted(new)]
-    return Tree(files, commit, digest([hashlib.sha256(changes).hexdigest(), added]), tuple([*tracked, *new]))
+    return Tree(files, commit, digest([hashlib.sha256(changes).hexdigest(), added]), (*tracked, *new))
 
 
 def versions() -> dict[str, str]:

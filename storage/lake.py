@@ -50,6 +50,10 @@ class Lake:
         """The part of a table that belongs to one content address (`scope`, a digest)."""
         return KeyedTable(self.root / spec.name / short(scope), spec)
 
+    def scopes(self, spec: TableSpec) -> list[str]:
+        """The scopes that a table has parts of, as the first digits of their addresses."""
+        return sorted(path.name for path in (self.root / spec.name).glob("*") if path.is_dir())
+
     @property
     def vectors(self) -> Path:
         """The folder of the LanceDB indexes."""

@@ -38,7 +38,7 @@ class Line:
         cls, number: int, kind: str, at: str, clock_behind: bool, facts: Mapping[str, Any], previous: str
     ) -> "Line":
         """A line with the hash of its content."""
-        said = {
+        said: dict[str, Any] = {
             "number": number,
             "kind": kind,
             "at": at,

@@ -112,12 +112,14 @@ def read(path: Path) -> Manifest:
 
 
 def first_difference(frozen: Mapping[str, Any], present: Mapping[str, Any]) -> Difference | None:
-    """The first field, in the order of `FIELDS` and by name within one, in which two sets of fields differ."""
-    names = [*FIELDS, *sorted({*frozen, *present} - set(FIELDS))]
-    for name in names:
-        for difference in _differences(name, frozen.get(name), present.get(name)):
-            return difference
-    return None
+    """The first field in which two sets of fields differ, None if none does."""
+    return next(all_differences(frozen, present), None)
+
+
+def all_differences(frozen: Mapping[str, Any], present: Mapping[str, Any]) -> Iterator[Difference]:
+    """Every field in which two sets of fields differ, in the order of `FIELDS` and by name within one."""
+    for name in [*FIELDS, *sorted({*frozen, *present} - set(FIELDS))]:
+        yield from _differences(name, frozen.get(name), present.get(name))
 
 
 def _differences(name: str, frozen: Any, present: Any) -> Iterator[Difference]:

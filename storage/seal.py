@@ -7,7 +7,6 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,8 @@ from storage.tables import write_whole
 TABLES: dict[str, TableSpec] = {"questions": QUESTIONS, "gold": GOLD}
 BLOCK = 1 << 16
 """Sealed content is padded to a multiple of this many bytes, so that a file's size tells rows only roughly."""
+_KEPT: dict[tuple[str, str, str, str], "Opened"] = {}
+_KEPT_MOST = 4
 _PAYLOAD = pa.schema([pa.field("payload", pa.large_binary(), nullable=False)])
 
 
@@ -97,8 +98,8 @@ def seal(lake: Lake, public: Mapping[str, Any], tables: Mapping[str, pa.Table], 
     return sealed
 
 
-def seals(lake: Lake, benchmark: str) -> list[Seal]:
-    """The seals of a benchmark in a lake, each known to the ledger.
+def seals(lake: Lake, benchmark: str | None) -> list[Seal]:
+    """The seals of a benchmark (of all if None) in a lake, each known to the ledger.
 
     Raises `InputError` for a seal that was edited, brought in from elsewhere, or taken away: the ledger names it.
     """
@@ -111,12 +112,12 @@ def seals(lake: Lake, benchmark: str) -> list[Seal]:
                 "it was edited or comes from elsewhere; bring back the seal as it was"
             )
     for id, line in noted.items():
-        if line.facts["benchmark"] == benchmark and id not in {each.id for each in found}:
+        if benchmark in (None, line.facts["benchmark"]) and id not in {each.id for each in found}:
             raise InputError(
-                f"sealed split of {benchmark}: seal {short(id)} of ledger line {line.number} expected, none found; "
-                "bring its folder back: the data cannot be read in the clear where it was sealed"
+                f"sealed split of {line.facts['benchmark']}: seal {short(id)} of ledger line {line.number} expected, "
+                "none found; bring its folder back: the data cannot be read in the clear where it was sealed"
             )
-    return [each for each in found if each.benchmark == benchmark]
+    return [each for each in found if benchmark in (None, each.benchmark)]
 
 
 def unseal(lake: Lake, seal_id: str, present: Mapping[str, Any], manifest: Path, identity: Path, look: str) -> Opened:
@@ -140,7 +141,7 @@ def unseal(lake: Lake, seal_id: str, present: Mapping[str, Any], manifest: Path,
         raise manifests.FrozenDiffers(difference)
     if look and look not in {line.hash for line in lines if line.kind == "unsealing"}:
         raise InputError(f"unsealing: a line of the ledger expected, {short(look)} found, which it does not have")
-    return _opened(str(lake.root), seal_id, frozen.digest, str(identity), look)
+    return _opened(lake, seal_id, frozen.digest, identity, look)
 
 
 def _check_past(frozen: manifests.Manifest, lines: list[Line]) -> None:
@@ -153,19 +154,24 @@ def _check_past(frozen: manifests.Manifest, lines: list[Line]) -> None:
         )
 
 
-@lru_cache(maxsize=4)
-def _opened(root: str, seal_id: str, manifest: str, identity: str, look: str) -> Opened:
-    """Decrypt, then note the look; kept in memory so that one process opens once."""
-    lake = Lake(root)
+def _opened(lake: Lake, seal_id: str, manifest: str, identity: Path, look: str) -> Opened:
+    """Decrypt, then note the look. What a process has opened it keeps for the look's other shards, and for no other."""
+    known = (str(lake.root.resolve()), seal_id, manifest, look)
+    if look and known in _KEPT:
+        return _KEPT[known]
     sealed = next((each for each in map(_read, lake.sealed.glob("*/seal.json")) if each.id == seal_id), None)
     if sealed is None:
         raise InputError(f"sealed split: seal {short(seal_id)} expected in {lake.root}, none found")
     seals(lake, sealed.benchmark)
-    keyring = identities(Path(identity))
+    keyring = identities(identity)
     frames = {name: _decrypted(lake, sealed, name, keyring) for name in TABLES}
     facts = {"manifest": manifest, "seal": seal_id, "benchmark": sealed.benchmark, "look": look or None}
     line = Ledger(lake.ledger).append("unsealing", facts)
-    return Opened(frames["questions"], frames["gold"], look or line.hash)
+    opened = Opened(frames["questions"], frames["gold"], look or line.hash)
+    if len(_KEPT) >= _KEPT_MOST:
+        _KEPT.pop(next(iter(_KEPT)))
+    _KEPT[(*known[:3], opened.look)] = opened
+    return opened
 
 
 def new_identity(path: Path, lake: Lake) -> str:

@@ -18,6 +18,7 @@ from tasks.encoders import ENCODERS
 from tasks.judges import JUDGES
 from tasks.pool import FUSIONS
 from tasks.provenance import code
+from tasks.sealed import OPEN, SEALED, StillSealed, Unsealing, opened
 from tasks.writers import WRITERS
 
 
@@ -81,7 +82,12 @@ class StorePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run: which questions, stores, arms, answerer and judges. Holds no data, only names and addresses."""
+    """One run: which questions, stores, arms, answerer and judges. Holds no data, only names and addresses.
+
+    `split`: `open` or `sealed`; `seal` is the address of the lake's sealed split of the benchmark, empty without one.
+    A plan of the sealed split cannot be made without an `unsealing`: `StillSealed`. `declared`: JSON of what only the
+    protocol knows and a freeze fixes.
+    """
 
     lake: str
     benchmark: str
@@ -96,6 +102,14 @@ class Plan:
     kinds: tuple[str, ...] = ()
     conversations: tuple[str, ...] = ()
     limit: int | None = None
+    split: str = OPEN
+    seal: str = ""
+    unsealing: Unsealing | None = None
+    declared: str = ""
+
+    def __post_init__(self) -> None:
+        if self.split != OPEN and self.unsealing is None:
+            raise StillSealed(self.benchmark)
 
     @cached_property
     def arms(self) -> list[Arm]:
@@ -115,6 +129,13 @@ class Plan:
         """The address of one judge's verdicts."""
         return digest({"gold": self.gold, "judge": self._part(JUDGES, judge)})
 
+    def parts(self) -> dict[str, Any]:
+        """The answerer and the judges with all that changes their replies."""
+        return {
+            "answerer": self._part(ANSWERERS, self.answerer),
+            "judges": {judge: self._part(JUDGES, judge) for judge in self.judges},
+        }
+
     @staticmethod
     def _part(table: dict[str, type[Any]], text: str) -> list[Any]:
         """Name, parameters and whatever else the part says changes its replies."""
@@ -131,14 +152,30 @@ class Plan:
         `limit` takes the first questions of each conversation in turn, so that few questions still span all of
         them.
         """
-        asked = _asked(self.lake, self.dataset, self.kinds, self.conversations, self.limit)
+        asked = (
+            _asked(self.lake, self.dataset, self.kinds, self.conversations, self.limit)
+            if self.split == OPEN
+            else _asked_sealed(self)
+        )
         return [question for question in asked if conversation_id in (None, question.conversation_id)]
 
     def gold_of(self, conversation_id: str) -> dict[str, Gold]:
         """Question id → gold of one conversation. Only metrics, judges and the oracle may call this."""
         ids = [question.id for question in self.questions(conversation_id)]
-        frame = Lake(self.lake).table(GOLD, self.gold).read(where=pl.col("question_id").is_in(ids))
+        frame = self.gold_frame().filter(pl.col("question_id").is_in(ids))
         return {gold.question_id: gold for gold in from_frame(Gold, frame)}
+
+    def question_frame(self) -> pl.DataFrame:
+        """Every question of the split as rows of the questions table; a sealed split's are decrypted in memory."""
+        if self.split == SEALED:
+            return opened(self).questions
+        return Lake(self.lake).table(QUESTIONS, self.dataset).read()
+
+    def gold_frame(self) -> pl.DataFrame:
+        """Every gold of the split as rows of the gold table, for metrics, judges, the oracle and reports alone."""
+        if self.split == SEALED:
+            return opened(self).gold
+        return Lake(self.lake).table(GOLD, self.gold).read()
 
     def conversation_ids(self) -> list[str]:
         """The conversations of the run's questions, in benchmark order."""
@@ -159,7 +196,19 @@ def _asked(
     lake: str, dataset: str, kinds: tuple[str, ...], conversations: tuple[str, ...], limit: int | None
 ) -> tuple[Question, ...]:
     """A run's questions in benchmark order, kept in memory: `dataset` is the address of their content."""
-    frame = Lake(lake).table(QUESTIONS, dataset).read().sort("place")
+    return _chosen(Lake(lake).table(QUESTIONS, dataset).read(), kinds, conversations, limit)
+
+
+@lru_cache(maxsize=8)
+def _asked_sealed(plan: Plan) -> tuple[Question, ...]:
+    """The same of a sealed split, as far as the plan may read it."""
+    return _chosen(plan.question_frame(), plan.kinds, plan.conversations, plan.limit)
+
+
+def _chosen(
+    frame: pl.DataFrame, kinds: tuple[str, ...], conversations: tuple[str, ...], limit: int | None
+) -> tuple[Question, ...]:
+    frame = frame.sort("place")
     if kinds:
         frame = frame.filter(pl.col("kind").is_in(kinds))
     if conversations:

@@ -1,0 +1,63 @@
+"""How the questions and the gold of a sealed split are read: under a freeze, with an identity, or not at all."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from storage import seal
+from storage.errors import InputError
+from storage.lake import Lake
+from storage.seal import Opened
+from tasks.frozen import fields
+
+if TYPE_CHECKING:
+    from tasks.plan import Plan
+
+OPEN, SEALED = "open", "sealed"
+_ALONE = Lock()
+
+
+@dataclass(frozen=True)
+class Unsealing:
+    """By what a sealed split may be read: the files of a manifest and of an age identity.
+
+    `look`: the hash of the ledger line that this run's unsealing has; empty where it is yet to be made. Holds names
+    alone, so that it can travel where plans do.
+    """
+
+    manifest: str
+    identity: str
+    look: str = ""
+
+
+class StillSealed(InputError):
+    """A sealed split was asked for without a freeze and an identity."""
+
+    def __init__(self, benchmark: str) -> None:
+        super().__init__(
+            f"the sealed split of {benchmark}: a freeze and an identity expected, none given; run the open split, then "
+            "`suffice freeze PROTOCOL`, then `suffice run PROTOCOL --split sealed --freeze MANIFEST --identity FILE`"
+        )
+
+
+def opened(plan: "Plan") -> Opened:
+    """The sealed split's frames in memory: the one door to them.
+
+    Everything that the plan, this code and this installation would do is compared with the manifest, and the ledger
+    gets its line, before a question is seen. Raises `InputError` as `storage.seal.unseal` does, and `StillSealed`.
+    """
+    with _ALONE:
+        return _opened(plan)
+
+
+@lru_cache(maxsize=8)
+def _opened(plan: "Plan") -> Opened:
+    leave = plan.unsealing
+    if leave is None:
+        raise StillSealed(plan.benchmark)
+    present = fields(plan)
+    return seal.unseal(
+        Lake(plan.lake), present["splits"]["seal"], present, Path(leave.manifest), Path(leave.identity), leave.look
+    )
