@@ -9,9 +9,13 @@ from rich.console import Console
 from flows.commands.analyse import analyse
 from flows.commands.arms import list_arms
 from flows.commands.bench import bench
+from flows.commands.compare import compare
 from flows.commands.doctor import doctor
 from flows.commands.fetch import fetch
+from flows.commands.freeze import freeze, verify
+from flows.commands.ledger import ledger
 from flows.commands.run import report, run
+from flows.commands.seal import seal
 from flows.commands.status import status
 from flows.commands.trace import trace
 from storage.errors import InputError
@@ -22,6 +26,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "status": status,
     "analyse": analyse,
     "trace": trace,
+    "seal": seal,
+    "freeze": freeze,
+    "verify": verify,
+    "ledger": ledger,
+    "compare": compare,
     "arms": list_arms,
     "doctor": doctor,
     "fetch": fetch,

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from storage.lake import Lake
 from storage.ledger import Ledger
 from storage.manifest import Difference, Manifest
 from storage.schemas import RUNS
+from storage.signature import check, sign
 from tasks import specs
 from tasks.encoders import ENCODERS
 from tasks.frozen import fields, sealed_split
@@ -34,10 +36,12 @@ class Frozen(NamedTuple):
     path: Path
 
 
-def freeze(protocol: Protocol, lake: str, *, allow_dirty: bool = False, vouched: Sequence[str] = ()) -> Frozen:
+def freeze(
+    protocol: Protocol, lake: str, *, allow_dirty: bool = False, vouched: Sequence[str] = (), key: Path | None = None
+) -> Frozen:
     """Write the manifest of a protocol over a lake's sealed split, and note it in the ledger.
 
-    `vouched`: model names that are taken as versioned on the caller's word, which every report repeats.
+    `vouched`: model names that are taken as versioned on the caller's word, which every report repeats. `key`: sign.
     Raises `InputError` if the tree is dirty (unless allowed: then the digest of the changes is kept), if the open split
     was not run under these digests, for a model without a version, and without a primary comparison.
     """
@@ -64,15 +68,18 @@ def freeze(protocol: Protocol, lake: str, *, allow_dirty: bool = False, vouched:
         "vouched": sorted(vouched),
         "protocol": protocol.model_dump(mode="json", exclude={"data": {"path", "split"}}),
     }
-    return _write(Lake(lake), fields(plan), notes)
+    return _write(Lake(lake), fields(plan), notes, key)
 
 
-def differences(manifest: Path, lake: str) -> list[Difference]:
+def differences(manifest: Path, lake: str, public_key: Path | None = None) -> list[Difference]:
     """Every field of a manifest that is not what the lake, this code and this installation give now.
 
-    Raises `InputError` for a manifest that was edited or that the ledger does not name.
+    Raises `InputError` for a manifest that was edited, that the ledger does not name, or that the holder of
+    `public_key` did not sign.
     """
     frozen = manifests.read(manifest)
+    if public_key is not None:
+        check(frozen.digest, frozen.signature, public_key)
     lines = Ledger(Lake(lake).ledger).lines("freeze")
     if frozen.digest not in {line.facts["manifest"] for line in lines}:
         raise InputError(f"verify: a manifest that the ledger of {lake} names expected, {short(frozen.digest)} found")
@@ -100,12 +107,14 @@ def _unnamed(lake: Lake, ledger: Ledger) -> Iterator[str]:
             yield f"report {path.parent.name} has an unsealing without a line: it was brought in from a copy"
 
 
-def _write(lake: Lake, values: dict[str, Any], notes: dict[str, Any]) -> Frozen:
+def _write(lake: Lake, values: dict[str, Any], notes: dict[str, Any], key: Path | None) -> Frozen:
     """Under the ledger's lock, so that of two freezes at a time each has its own line and knows the lines before."""
     ledger = Ledger(lake.ledger)
     with ledger.locked() as lines:
         past = {"lines": len(lines), "hash": lines[-1].hash if lines else ""}
         manifest = Manifest(values, {**notes, "ledger": past})
+        if key is not None:
+            manifest = replace(manifest, signature=sign(manifest.digest, key))
         path = lake.freezes / f"{notes['name']}-{short(manifest.digest)}.json"
         manifests.write(path, manifest)
         facts = {"manifest": manifest.digest, "seal": values["splits"]["seal"], "protocol": notes["name"]}

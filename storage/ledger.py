@@ -112,7 +112,11 @@ class Ledger:
         problems = self.problems()
         if problems:
             raise BrokenLedger(self.path, problems)
-        return [line for line in self._read() if isinstance(line, Line) and kind in (None, line.kind)]
+        return [line for line in self.readable() if kind in (None, line.kind)]
+
+    def readable(self) -> list[Line]:
+        """The lines that can be read, whether the chain holds or not."""
+        return [line for line in self._read() if isinstance(line, Line)]
 
     def problems(self) -> list[str]:
         """Every break of the chain, by line; empty where it holds."""

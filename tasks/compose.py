@@ -16,6 +16,7 @@ from tasks.access import Library, QuestionAccess
 from tasks.arms import Arm
 from tasks.conversation import Conversation
 from tasks.plan import Plan, StorePlan
+from tasks.sealed import OPEN
 from tasks.shard import shard
 
 Read = Callable[[Query, Pool, Library], Evidence]
@@ -52,6 +53,8 @@ def save(
     wanted = {str(key[0]): set(frame["question_id"]) for key, frame in missing.group_by(["arm"])}
     with _ALONE:
         rows = list(_cells(conversation, wanted, reads))
+    if plan.split != OPEN:  # a cue may be the question's words, which stay sealed in the lake
+        rows = [{**row, "trace": [{**step, "cue": ""} for step in row["trace"]]} for row in rows]
     states = {(row["question_id"], row["evidence_hash"]): row for row in rows}
     lake = Lake(plan.lake)
     lake.table(STATES, store.store).append([conversation.state(row) for row in states.values()])

@@ -31,6 +31,15 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change a key of the protocol: stores.0.pool.size=100, seed=7."),
 ]
+SplitOption = Annotated[
+    str | None, typer.Option("--split", help="The split to run: open or sealed; the protocol's if not given.")
+]
+FreezeOption = Annotated[
+    str | None, typer.Option("--freeze", help="The manifest under which a sealed split is opened.")
+]
+IdentityOption = Annotated[
+    str | None, typer.Option("--identity", help="The age identity file that opens a sealed split.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log.")]
@@ -43,9 +52,13 @@ def chosen_protocol(
     limit: int | None,
     conversations: list[str] | None,
     changes: list[str] | None,
+    *,
+    sealed: str | None = None,
+    lake: Path | None = None,
 ) -> Protocol:
     """The protocol with the command line's changes made, so that its digest tells them.
 
+    `sealed` names the split. Where something is sealed in `lake` the data need not be there.
     Raises `InputError` where the protocol does not hold or its data are not there.
     """
     from tasks.sources import locate
@@ -56,10 +69,12 @@ def chosen_protocol(
         "arms": split(arms),
         "data.limit": limit,
         "data.conversations": split(conversations),
+        "data.split": sealed,
     }
     made |= {key: value for key, value in given.items() if value}
     said = protocols.load(name, made)
-    locate(said.data.benchmark, said.data.path)
+    if said.data.path or lake is None or not (lake / "sealed").is_dir():
+        locate(said.data.benchmark, said.data.path)
     return said
 
 

@@ -14,6 +14,8 @@ from flows.commands.options import (
     ArmsOption,
     ConversationsOption,
     DataOption,
+    FreezeOption,
+    IdentityOption,
     JsonOption,
     LakeOption,
     LimitOption,
@@ -21,16 +23,19 @@ from flows.commands.options import (
     ProtocolName,
     QuietOption,
     SetOption,
+    SplitOption,
     UntilOption,
     VerboseOption,
     chosen_protocol,
 )
 from flows.commands.screen import console, print_json
+from flows.gate import permission
 from flows.progress import shown
 from flows.protocol import Protocol
 from flows.server import configure
 from flows.stages import chosen
 from storage.lake import Lake
+from tasks.sealed import OPEN, StillSealed
 
 
 def run(
@@ -43,16 +48,19 @@ def run(
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
     workers: Annotated[int, typer.Option(min=1, help="Shards that are worked on at the same time.")] = 2,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Run a protocol from its data to a report. What the lake holds already is not computed again."""
-    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     stages = chosen(only, until)
     root = Lake.open(lake).root
-    summary = run_flow(said, root, stages, workers, quiet=quiet or as_json, verbose=verbose)
+    summary = run_flow(said, root, stages, workers, freeze, identity, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
     else:
@@ -66,15 +74,18 @@ def report(
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Write the report of what the lake holds for a protocol, and compute nothing else."""
-    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     root = Lake.open(lake).root
-    summary = run_flow(said, root, ("report",), 1, quiet=quiet or as_json, verbose=verbose)
+    summary = run_flow(said, root, ("report",), 1, freeze, identity, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
     else:
@@ -82,9 +93,22 @@ def report(
 
 
 def run_flow(
-    said: Protocol, root: Path, stages: tuple[str, ...], workers: int, *, quiet: bool, verbose: bool
+    said: Protocol,
+    root: Path,
+    stages: tuple[str, ...],
+    workers: int,
+    freeze: str | None = None,
+    identity: str | None = None,
+    *,
+    quiet: bool,
+    verbose: bool,
 ) -> dict[str, Any]:
-    """The summary of the benchmark flow, run in this process."""
+    """The summary of the benchmark flow, run in this process.
+
+    Raises `StillSealed` before any server is started for a sealed split without a freeze.
+    """
+    if said.data.split != OPEN and permission(freeze, identity) is None:
+        raise StillSealed(said.data.benchmark)
     configure(Lake(root).prefect, verbose=verbose)
     if not quiet and sys.stderr.isatty():
         Console(stderr=True).print("starting Prefect (10 to 30 s where it runs its own server)", style="dim")
@@ -94,7 +118,7 @@ def run_flow(
 
     with shown(Console(stderr=True), quiet=quiet):
         runner: Any = ThreadPoolTaskRunner(max_workers=workers)
-        summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, str(root), stages)
+        summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, str(root), stages, freeze, identity)
     return summary
 
 
@@ -111,6 +135,8 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
         )
     new = ", ".join(f"{count:,} {stage}" for stage, count in summary["new"].items() if count)
     out.print(f"New in this run: {new or 'nothing, all was in the lake'}.", highlight=False)
+    for line in summary.get("sealing", []):
+        out.print(f"- {line}", highlight=False, markup=False, soft_wrap=True)
     if "paths" in summary:
         out.print(f"Report: {summary['paths']['report']}", highlight=False, soft_wrap=True)
 

@@ -8,11 +8,14 @@ from flows.commands.options import (
     ArmsOption,
     ConversationsOption,
     DataOption,
+    FreezeOption,
+    IdentityOption,
     JsonOption,
     LakeOption,
     LimitOption,
     ProtocolName,
     SetOption,
+    SplitOption,
     chosen_protocol,
 )
 from flows.commands.screen import console, print_json
@@ -27,16 +30,20 @@ def status(
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what the lake holds for a protocol and what is missing. Starts no server and computes nothing."""
+    from flows.gate import permission
     from flows.status import held
 
-    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     if not (lake / "lake.json").is_file():
         raise InputError(f"lake {lake}: a lake expected, none found; `suffice run {protocol}` makes one")
-    rows = held(said, str(Lake.open(lake).root))
+    rows = held(said, str(Lake.open(lake).root), permission(freeze, identity))
     if as_json:
         print_json([row._asdict() for row in rows])
         return

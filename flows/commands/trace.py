@@ -8,7 +8,17 @@ from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
-from flows.commands.options import ArmsOption, DataOption, JsonOption, LakeOption, SetOption, chosen_protocol
+from flows.commands.options import (
+    ArmsOption,
+    DataOption,
+    FreezeOption,
+    IdentityOption,
+    JsonOption,
+    LakeOption,
+    SetOption,
+    SplitOption,
+    chosen_protocol,
+)
 from flows.commands.screen import console, print_json
 from storage.lake import Lake
 
@@ -19,14 +29,18 @@ def trace(
     data: DataOption = None,
     lake: LakeOption = Path("lake"),
     arms: ArmsOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show step by step how every arm came by its evidence for one question, and which gold turn entered when."""
+    from flows.gate import permission
     from flows.trace import trace as traced
 
-    said = chosen_protocol(protocol, data, arms, None, None, set_)
-    found = traced(said, str(Lake.open(lake).root), question)
+    said = chosen_protocol(protocol, data, arms, None, None, set_, sealed=split, lake=lake)
+    found = traced(said, str(Lake.open(lake).root), question, permission(freeze, identity))
     if as_json:
         print_json(found)
         return
