@@ -135,7 +135,7 @@ def _refuse_not_run(protocol: Protocol, plan: Plan, lake: str) -> None:
     for row in held(protocol, lake):
         if row.held < row.expected:
             raise InputError(
-                f"freeze: the open split run under these digests expected, {row.what}: {row.held} of {row.expected} "
+                f"freeze: the open split run under these digests expected, {row.stage} {row.what}: {row.held} of {row.expected} "
                 "found; `suffice run` it first"
             )
     if not Lake(lake).table(RUNS, protocol.digest).holds_any():

@@ -115,5 +115,13 @@ def chosen(text: str, questions: Sequence[Question]) -> tuple[str, set[str]]:
     ids = rule.sealed(questions)
     if not ids:
         raise InputError(f"--split: a rule that seals some question expected, {text!r} seals none")
-    stated = f"ids of file {short(file_digest(Path(rule.file).expanduser()))}" if isinstance(rule, Ids) else None
-    return stated or specs.printed(RULES, rule), ids
+    return _stated(rule), ids
+
+
+def _stated(rule: Any) -> str:
+    """The rule with all its parameters, defaults too."""
+    name = next(name for name, kind in RULES.items() if isinstance(rule, kind))
+    given = specs.parameters(rule)
+    if isinstance(rule, Ids):
+        given = {"sha256": short(file_digest(Path(rule.file).expanduser()))}
+    return f"{name}({', '.join(f'{key}={value}' for key, value in given.items())})" if given else name
