@@ -9,7 +9,6 @@ import polars as pl
 from prefect import flow
 from prefect.futures import as_completed
 
-from flows.gate import permission
 from flows.ingest import ingest_stage
 from flows.progress import WATCHER
 from flows.protocol import Protocol
@@ -25,6 +24,7 @@ from tasks.candidates import missing_pools
 from tasks.plan import Plan, StorePlan
 from tasks.provenance import code
 from tasks.pursuit_analysis import ADAPTIVE_MOST, ADAPTIVE_TAU, pursuit_task
+from tasks.sealed import Unsealing
 
 STAGE = "report"  # what the progress display knows; an analysis is a report of another kind
 
@@ -39,7 +39,7 @@ def analyse(
     Raises `InputError` for an unknown store and where the lake lacks pools.
     """
     log = Log()
-    plan, _ = ingest_stage(protocol, lake, log, permission(freeze, identity))
+    plan, _ = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
     paths: dict[str, str] = analyse_stage(protocol, plan, _chosen(plan, store), log)["paths"]
     return paths
 

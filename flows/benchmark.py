@@ -8,7 +8,6 @@ from typing import Any
 from prefect import flow
 
 from flows.evidence import compose_stage, index_stage, pool_stage, store_stage
-from flows.gate import permission
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.report import report_stage
@@ -19,6 +18,7 @@ from storage.digests import digest
 from storage.lake import Lake
 from storage.schemas import RUNS
 from tasks.plan import Plan
+from tasks.sealed import Unsealing
 
 _BETWEEN: dict[str, Callable[[Plan, Log], None]] = {
     "store": store_stage,
@@ -44,7 +44,7 @@ def benchmark(
     Returns what each stage made and, where the report stage ran, the report's summary.
     """
     started, log = datetime.now(UTC), Log()
-    plan, dataset = ingest_stage(protocol, lake, log, permission(freeze, identity))
+    plan, dataset = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
     for name, stage in _BETWEEN.items():
         if name in stages:
             stage(plan, log)

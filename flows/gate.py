@@ -7,7 +7,6 @@ from pathlib import Path
 from flows.protocol import Protocol
 from reports.sealing import Optimism, Sealing
 from storage import manifest as manifests
-from storage.errors import InputError
 from storage.lake import Lake
 from storage.ledger import Ledger, freezes_before, looks
 from tasks.frozen import sealed_split
@@ -28,16 +27,6 @@ def planned(protocol: Protocol, lake: str, dataset: Dataset, unsealing: Unsealin
         raise StillSealed(protocol.data.benchmark)
     plan = protocol.plan(lake, dataset.dataset, dataset.seal, seal=dataset.seal, unsealing=unsealing)
     return replace(plan, unsealing=replace(unsealing, look=opened(plan).look))
-
-
-def permission(freeze: str | None, identity: str | None) -> Unsealing | None:
-    """The unsealing that two files ask for. Raises `InputError` if one of them is missing."""
-    if not freeze and not identity:
-        return None
-    if not freeze or not identity:
-        alone = "--identity" if identity else "--freeze"
-        raise InputError(f"--freeze and --identity: both expected to open a sealed split, {alone} alone found")
-    return Unsealing(str(Path(freeze).resolve()), str(Path(identity).resolve()))
 
 
 def open_split(protocol: Protocol) -> Protocol:

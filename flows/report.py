@@ -11,7 +11,7 @@ import polars as pl
 from prefect import flow
 
 from flows.compare import comparable
-from flows.gate import check_declared, note_report, open_split, permission, sealing_of
+from flows.gate import check_declared, note_report, open_split, sealing_of
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.shards import Log
@@ -29,6 +29,7 @@ from tasks.ingest import Dataset
 from tasks.judges import JUDGES
 from tasks.plan import Plan
 from tasks.provenance import code
+from tasks.sealed import Unsealing
 
 
 def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> dict[str, Any]:
@@ -200,6 +201,6 @@ def _identity(protocol: Protocol, plan: Plan) -> dict[str, str]:
 def report(protocol: Protocol, lake: str, freeze: str | None = None, identity: str | None = None) -> dict[str, str]:
     """Write the report of what a lake holds for a protocol; returns its paths."""
     log = Log()
-    plan, dataset = ingest_stage(protocol, lake, log, permission(freeze, identity))
+    plan, dataset = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
     paths: dict[str, str] = report_stage(protocol, plan, dataset, log)["paths"]
     return paths

@@ -175,9 +175,13 @@ def looks(lines: list[Line], seal: str) -> list[str]:
 
 def shown(line: Line) -> str:
     """One line as people read it."""
-    facts = ", ".join(f"{name} {short(str(value))}" for name, value in line.facts.items() if value not in (None, ""))
+    facts = ", ".join(f"{name} {_brief(str(value))}" for name, value in line.facts.items() if value not in (None, ""))
     behind = " (clock set back)" if line.clock_behind else ""
     return f"{line.number:>3}  {line.at[:19]}Z{behind}  {line.kind}: {facts}"
+
+
+def _brief(text: str) -> str:
+    return short(text) if len(text) == len(START) else text
 
 
 def _out_of_place(number: int, expected: int, present: set[int]) -> list[str]:

@@ -31,6 +31,16 @@ class Unsealing:
     identity: str
     look: str = ""
 
+    @classmethod
+    def by(cls, freeze: str | None, identity: str | None) -> "Unsealing | None":
+        """The unsealing that two files ask for, None without them. Raises `InputError` if one of them is missing."""
+        if not freeze and not identity:
+            return None
+        if not freeze or not identity:
+            alone = "--identity" if identity else "--freeze"
+            raise InputError(f"--freeze and --identity: both expected to open a sealed split, {alone} alone found")
+        return cls(str(Path(freeze).resolve()), str(Path(identity).resolve()))
+
 
 class StillSealed(InputError):
     """A sealed split was asked for without a freeze and an identity."""

@@ -29,13 +29,12 @@ from flows.commands.options import (
     chosen_protocol,
 )
 from flows.commands.screen import console, print_json
-from flows.gate import permission
 from flows.progress import shown
 from flows.protocol import Protocol
 from flows.server import configure
 from flows.stages import chosen
 from storage.lake import Lake
-from tasks.sealed import OPEN, StillSealed
+from tasks.sealed import OPEN, StillSealed, Unsealing
 
 
 def run(
@@ -107,7 +106,7 @@ def run_flow(
 
     Raises `StillSealed` before any server is started for a sealed split without a freeze.
     """
-    if said.data.split != OPEN and permission(freeze, identity) is None:
+    if said.data.split != OPEN and Unsealing.by(freeze, identity) is None:
         raise StillSealed(said.data.benchmark)
     configure(Lake(root).prefect, verbose=verbose)
     if not quiet and sys.stderr.isatty():

@@ -21,6 +21,7 @@ from flows.commands.options import (
 from flows.commands.screen import console, print_json
 from storage.errors import InputError
 from storage.lake import Lake
+from tasks.sealed import Unsealing
 
 
 def status(
@@ -37,13 +38,12 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show what the lake holds for a protocol and what is missing. Starts no server and computes nothing."""
-    from flows.gate import permission
     from flows.status import held
 
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     if not (lake / "lake.json").is_file():
         raise InputError(f"lake {lake}: a lake expected, none found; `suffice run {protocol}` makes one")
-    rows = held(said, str(Lake.open(lake).root), permission(freeze, identity))
+    rows = held(said, str(Lake.open(lake).root), Unsealing.by(freeze, identity))
     if as_json:
         print_json([row._asdict() for row in rows])
         return

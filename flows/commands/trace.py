@@ -21,6 +21,7 @@ from flows.commands.options import (
 )
 from flows.commands.screen import console, print_json
 from storage.lake import Lake
+from tasks.sealed import Unsealing
 
 
 def trace(
@@ -36,11 +37,10 @@ def trace(
     as_json: JsonOption = False,
 ) -> None:
     """Show step by step how every arm came by its evidence for one question, and which gold turn entered when."""
-    from flows.gate import permission
     from flows.trace import trace as traced
 
     said = chosen_protocol(protocol, data, arms, None, None, set_, sealed=split, lake=lake)
-    found = traced(said, str(Lake.open(lake).root), question, permission(freeze, identity))
+    found = traced(said, str(Lake.open(lake).root), question, Unsealing.by(freeze, identity))
     if as_json:
         print_json(found)
         return
