@@ -135,8 +135,8 @@ def _refuse_not_run(protocol: Protocol, plan: Plan, lake: str) -> None:
     for row in held(protocol, lake):
         if row.held < row.expected:
             raise InputError(
-                f"freeze: the open split run under these digests expected, {row.stage} {row.what}: {row.held} of {row.expected} "
-                "found; `suffice run` it first"
+                f"freeze: the open split run under these digests expected, {row.stage} {row.what}: {row.held} of "
+                f"{row.expected} found; `suffice run` it first"
             )
     if not Lake(lake).table(RUNS, protocol.digest).holds_any():
         raise InputError("freeze: a run of this very protocol over the open split expected, none found; run it first")
