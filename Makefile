@@ -9,7 +9,7 @@ run: $(VENV)/.installed
 	$(BIN)/suffice run sample --lake lake
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

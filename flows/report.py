@@ -160,7 +160,7 @@ _SHOWN = {
 
 def _headline(table: Path, results: Results) -> list[dict[str, Any]]:
     """One row an arm, budget by budget: its overall percentages, as the command prints them."""
-    rows = pl.read_csv(table, schema_overrides={"k": pl.String}).filter(pl.col("kind") == "all")
+    rows = pl.read_csv(table.read_bytes(), schema_overrides={"k": pl.String}).filter(pl.col("kind") == "all")
     values = {(row["arm"], row["metric"]): row["value"] for row in rows.iter_rows(named=True)}
     shown = _SHOWN | {f"{judge}_strict": judge for judge in results.judges}
     budgets = list(dict.fromkeys(arm.budget for arm in results.arms))

@@ -4,8 +4,9 @@ import json
 import os
 from pathlib import Path
 
-from storage.digests import short
+from storage.digests import digest, short
 from storage.errors import InputError
+from storage.places import is_remote, place
 from storage.schemas import TableSpec
 from storage.tables import KeyedTable, write_whole
 
@@ -13,13 +14,13 @@ SCHEMA_VERSION = 1
 
 
 class Lake:
-    """A folder of keyed Parquet tables, LanceDB indexes and reports.
+    """A folder, or a place in an object store, of keyed Parquet tables, LanceDB indexes and reports.
 
     `table(spec, scope)` is one table within one content address; what differs in any input lies elsewhere.
     """
 
     def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
+        self.root = place(root)
 
     @classmethod
     def open(cls, root: str | Path) -> "Lake":
@@ -31,18 +32,17 @@ class Lake:
         marker = lake.root / "lake.json"
         try:
             if not marker.exists():
-                lake.root.mkdir(parents=True, exist_ok=True)
                 write_whole(marker, json.dumps({"schema": SCHEMA_VERSION}).encode())
-            found = json.loads(marker.read_text(encoding="utf-8")).get("schema")
+            found = json.loads(marker.read_bytes()).get("schema")
         except (OSError, ValueError, AttributeError) as error:
             raise InputError(
-                f"lake {lake.root}: cannot be opened ({error}); name a writable folder with --lake"
+                f"lake {lake.root}: cannot be opened ({error}); name a writable folder or bucket with --lake"
             ) from error
         if found != SCHEMA_VERSION:
             raise InputError(
                 f"lake {lake.root}: schema version {SCHEMA_VERSION} expected, {found} found; use a new --lake"
             )
-        if not os.access(lake.root, os.W_OK):
+        if not is_remote(lake.root) and not os.access(lake.root, os.W_OK):
             raise InputError(f"lake {lake.root}: not writable; name a writable folder with --lake")
         return lake
 
@@ -81,5 +81,7 @@ class Lake:
 
     @property
     def prefect(self) -> Path:
-        """The home of the embedded Prefect server's database."""
+        """The home of the embedded Prefect server's database: in the lake, or the user's home where that is remote."""
+        if is_remote(self.root):
+            return Path.home() / ".suffice" / short(digest(str(self.root)))
         return self.root / ".prefect"

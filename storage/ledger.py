@@ -12,6 +12,7 @@ from typing import Any
 
 from storage.digests import canonical, digest, short
 from storage.errors import InputError
+from storage.places import is_remote
 from storage.tables import write_whole
 
 START = "0" * 64
@@ -87,6 +88,11 @@ class Ledger:
 
         Raises `BrokenLedger`.
         """
+        if is_remote(self.path):  # no lock and no appending there
+            raise InputError(
+                f"ledger {self.path}: a lake in a folder expected, one in an object store found; "
+                "seal, freeze and unseal in a folder"
+            )
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.with_suffix(".lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.errors import InputError
+from storage.places import is_remote
 from storage.schemas import TableSpec
 
 
@@ -57,7 +58,7 @@ class KeyedTable:
             return self._empty().select(wanted)
         needed = [name for name in self.spec.schema.names if name in wanted or name in self.spec.key]
         try:
-            frame = pl.scan_parquet(parts, glob=False)
+            frame = pl.scan_parquet([str(part) for part in parts], glob=False)
             frame = frame.filter(where) if where is not None else frame
             rows = frame.select(needed).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -89,14 +90,20 @@ class KeyedTable:
         """The unreadable part behind `error`, or the error itself where all parts can be read."""
         for part in self.parts():
             try:
-                pq.read_table(part)
+                pq.read_table(BytesIO(part.read_bytes()))
             except (pa.ArrowException, OSError) as cause:
                 return CorruptPart(part, str(cause).splitlines()[0])
         return error
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that others see all of it or nothing: a hidden temporary file, fsync, rename."""
+    """Write a file so that others see all of it or nothing: a hidden temporary file, fsync, rename.
+
+    An object store shows an object only when all of it has arrived.
+    """
+    if is_remote(path):
+        path.write_bytes(data)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
     try:

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from storage.places import is_remote, object_store_options
 
 TAG = "built"
 
@@ -24,16 +27,13 @@ def build(folder: Path, index: str, records: pa.Table, vectors: NDArray[np.float
     Builds a bitmap on the conversation and a full-text index, then tags the version: a build that was
     killed has no tag, and is written over by the next one. Raises `ValueError` if the lengths differ.
     """
-    import lancedb  # here and below: it takes seconds to import, and a run with nothing to do needs none of it
     from lancedb.index import FTS, Bitmap
 
     if len(vectors) != records.num_rows:
         raise ValueError(f"vectors ({len(vectors)}) must match records ({records.num_rows})")
     width = vectors.shape[1]
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1), pa.float32()), width)
-    table = lancedb.connect(folder).create_table(
-        _name(index), records.append_column("vector", column), mode="overwrite"
-    )
+    table = _connect(folder).create_table(_name(index), records.append_column("vector", column), mode="overwrite")
     table.create_index("conversation_id", config=Bitmap())
     table.create_index("text", config=FTS(with_position=False))
     tags = table.tags
@@ -45,9 +45,7 @@ def build(folder: Path, index: str, records: pa.Table, vectors: NDArray[np.float
 
 def read(folder: Path, index: str, conversation_id: str) -> IndexedRecords:
     """One conversation's rows at the tagged version, in time order."""
-    import lancedb
-
-    table = lancedb.connect(folder).open_table(_name(index))
+    table = _connect(folder).open_table(_name(index))
     table.checkout(TAG)
     quoted = conversation_id.replace("'", "''")
     query = table.search().where(f"conversation_id = '{quoted}'").select(["id", "position", "vector"])
@@ -57,6 +55,12 @@ def read(folder: Path, index: str, conversation_id: str) -> IndexedRecords:
         ids=tuple(rows["id"].to_pylist()),
         vectors=np.ascontiguousarray(vectors.reshape(rows.num_rows, -1) if rows.num_rows else vectors.reshape(0, 0)),
     )
+
+
+def _connect(folder: Path) -> Any:
+    import lancedb  # takes seconds to import, and a run with nothing to do needs none of it
+
+    return lancedb.connect(str(folder), storage_options=object_store_options() if is_remote(folder) else None)
 
 
 def _name(index: str) -> str:

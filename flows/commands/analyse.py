@@ -1,7 +1,6 @@
 """`suffice analyse`."""
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,13 +26,14 @@ from flows.progress import shown
 from flows.server import configure
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.places import place
 
 
 def analyse(
     what: Annotated[str, typer.Argument(help="What to analyse: pursuit.")],
     protocol: ProtocolName,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     store: Annotated[str | None, typer.Option("--store", help="The store to analyse; the first if none.")] = None,
     conversations: ConversationsOption = None,
     limit: LimitOption = None,
@@ -59,7 +59,7 @@ def analyse(
 
     with shown(Console(stderr=True), quiet=quiet or as_json):
         paths: dict[str, str] = flow(said, str(root), store, freeze, identity)
-    readings = json.loads(Path(paths["summary"]).read_text(encoding="utf-8"))["readings"]
+    readings = json.loads(place(paths["summary"]).read_text(encoding="utf-8"))["readings"]
     if as_json:
         print_json({"paths": paths, "readings": readings})
         return

@@ -1,6 +1,5 @@
 """`suffice compare`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +11,7 @@ from flows.commands.screen import console, print_json, print_rows
 def compare(
     first: Annotated[str, typer.Argument(help="A run: its report's folder, or the folder's name in the lake.")],
     second: Annotated[str, typer.Argument(help="The run to compare it with.")],
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     despite: Annotated[
         list[str] | None, typer.Option("--despite", help="Compare though this field differs; the table says so.")
     ] = None,

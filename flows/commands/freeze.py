@@ -13,7 +13,7 @@ from storage.lake import Lake
 def freeze(
     protocol: ProtocolName,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     set_: SetOption = None,
     allow_dirty: Annotated[
         bool, typer.Option("--allow-dirty", help="Freeze uncommitted changes; every report shows their digest.")
@@ -49,7 +49,7 @@ def freeze(
 
 def verify(
     manifest: Annotated[Path, typer.Argument(help="A manifest of `suffice freeze`.")],
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     public_key: Annotated[
         Path | None, typer.Option("--public-key", help="Check the signature by this Ed25519 public key (PEM).")
     ] = None,

@@ -1,7 +1,5 @@
 """`suffice ledger`."""
 
-from pathlib import Path
-
 import typer
 
 from flows.commands.options import JsonOption, LakeOption
@@ -10,7 +8,7 @@ from storage.errors import InputError
 from storage.lake import Lake
 
 
-def ledger(lake: LakeOption = Path("lake"), as_json: JsonOption = False) -> None:
+def ledger(lake: LakeOption = "lake", as_json: JsonOption = False) -> None:
     """Print what was sealed, frozen, unsealed and reported in a lake, and verify the chain.
 
     Exit code 1 if it breaks.
@@ -18,9 +16,9 @@ def ledger(lake: LakeOption = Path("lake"), as_json: JsonOption = False) -> None
     from flows.freeze import ledger_problems
     from storage.ledger import Ledger, shown
 
-    if not (lake / "lake.json").is_file():
-        raise InputError(f"lake {lake}: a lake expected, none found; `suffice seal` or `suffice run` makes one")
     place = Lake(lake)
+    if not (place.root / "lake.json").is_file():
+        raise InputError(f"lake {lake}: a lake expected, none found; `suffice seal` or `suffice run` makes one")
     lines, problems = Ledger(place.ledger).readable(), ledger_problems(place)
     if as_json:
         print_json({"lines": [vars(line) for line in lines], "problems": problems})

@@ -1,7 +1,6 @@
 """The options that commands share, and the protocol they make together."""
 
 import re
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,11 +8,13 @@ import typer
 from flows import protocol as protocols
 from flows.protocol import Protocol
 from flows.stages import STAGES
+from storage.lake import Lake
 
 ProtocolName = Annotated[str, typer.Argument(help="A protocol's TOML file, or the bare name of a shipped one.")]
 DataOption = Annotated[str | None, typer.Option("--data", help="The benchmark's file or its folder.")]
 LakeOption = Annotated[
-    Path, typer.Option("--lake", envvar="SUFFICE_LAKE", help="The folder of all tables and reports.")
+    str,
+    typer.Option("--lake", envvar="SUFFICE_LAKE", help="The folder, or s3:// place, of all tables and reports."),
 ]
 OnlyOption = Annotated[str | None, typer.Option("--only", help=f"Run this stage alone: {', '.join(STAGES)}.")]
 UntilOption = Annotated[str | None, typer.Option("--until", help="Run the stages up to and with this one.")]
@@ -54,7 +55,7 @@ def chosen_protocol(
     changes: list[str] | None,
     *,
     sealed: str | None = None,
-    lake: Path | None = None,
+    lake: str | None = None,
 ) -> Protocol:
     """The protocol with the command line's changes made, so that its digest tells them.
 
@@ -73,7 +74,7 @@ def chosen_protocol(
     }
     made |= {key: value for key, value in given.items() if value}
     said = protocols.load(name, made)
-    if said.data.path or lake is None or not (lake / "sealed").is_dir():
+    if said.data.path or lake is None or not Lake(lake).sealed.is_dir():
         locate(said.data.benchmark, said.data.path)
     return said
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -40,7 +39,7 @@ from tasks.sealed import OPEN, StillSealed, Unsealing
 def run(
     protocol: ProtocolName,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     only: OnlyOption = None,
     until: UntilOption = None,
     arms: ArmsOption = None,
@@ -58,7 +57,7 @@ def run(
     """Run a protocol from its data to a report. What the lake holds already is not computed again."""
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     stages = chosen(only, until)
-    root = Lake.open(lake).root
+    root = str(Lake.open(lake).root)
     summary = run_flow(said, root, stages, workers, freeze, identity, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
@@ -69,7 +68,7 @@ def run(
 def report(
     protocol: ProtocolName,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
@@ -83,7 +82,7 @@ def report(
 ) -> None:
     """Write the report of what the lake holds for a protocol, and compute nothing else."""
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
-    root = Lake.open(lake).root
+    root = str(Lake.open(lake).root)
     summary = run_flow(said, root, ("report",), 1, freeze, identity, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
@@ -93,7 +92,7 @@ def report(
 
 def run_flow(
     said: Protocol,
-    root: Path,
+    root: str,
     stages: tuple[str, ...],
     workers: int,
     freeze: str | None = None,
@@ -117,7 +116,7 @@ def run_flow(
 
     with shown(Console(stderr=True), quiet=quiet):
         runner: Any = ThreadPoolTaskRunner(max_workers=workers)
-        summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, str(root), stages, freeze, identity)
+        summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, root, stages, freeze, identity)
     return summary
 
 

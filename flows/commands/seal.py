@@ -14,7 +14,7 @@ from storage.lake import Lake
 def seal(
     benchmark: Annotated[str, typer.Argument(help="The benchmark's format: locomo.")],
     data: Annotated[str, typer.Option("--data", help="The benchmark's file or its folder.")],
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     split: Annotated[
         str,
         typer.Option(

@@ -1,7 +1,5 @@
 """`suffice status`."""
 
-from pathlib import Path
-
 from rich.table import Table
 
 from flows.commands.options import (
@@ -27,7 +25,7 @@ from tasks.sealed import Unsealing
 def status(
     protocol: ProtocolName,
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
@@ -41,7 +39,7 @@ def status(
     from flows.status import held
 
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
-    if not (lake / "lake.json").is_file():
+    if not (Lake(lake).root / "lake.json").is_file():
         raise InputError(f"lake {lake}: a lake expected, none found; `suffice run {protocol}` makes one")
     rows = held(said, str(Lake.open(lake).root), Unsealing.by(freeze, identity))
     if as_json:

@@ -1,6 +1,5 @@
 """`suffice trace`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,7 +27,7 @@ def trace(
     question: Annotated[str, typer.Argument(help="A question's id, as the report shows it: conv-26/q0.")],
     protocol: Annotated[str, typer.Option("--protocol", help="The protocol that was run.")] = "sample",
     data: DataOption = None,
-    lake: LakeOption = Path("lake"),
+    lake: LakeOption = "lake",
     arms: ArmsOption = None,
     split: SplitOption = None,
     freeze: FreezeOption = None,

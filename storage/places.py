@@ -1,0 +1,37 @@
+"""What a lake's address means: a folder, or a place in an object store with a folder's interface."""
+
+import os
+from pathlib import Path
+from typing import cast
+
+from storage.errors import InputError
+
+
+def place(address: str | Path) -> Path:
+    """The folder of `address`, or for an URI (`s3://bucket/lake`) an object store's place that reads like one.
+
+    Credentials, region and `AWS_ENDPOINT_URL` come from the environment. Listings are never cached, since other
+    processes write too. Raises `InputError` for an URI whose package is not installed or whose scheme is unknown.
+    """
+    text = str(address)
+    if "://" not in text:
+        return Path(text)
+    try:
+        from upath import UPath  # only needed for object stores, like the package of their scheme
+
+        return cast(Path, UPath(text.rstrip("/"), use_listings_cache=False))
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"lake {text}: {error}; `pip install 'suffice[s3]'` brings what s3:// needs, other schemes need their own"
+        ) from error
+
+
+def is_remote(path: Path) -> bool:
+    """Whether a place lies in an object store."""
+    return "://" in str(path)
+
+
+def object_store_options() -> dict[str, str]:
+    """What LanceDB must be told beside the environment: a loopback endpoint may speak plain HTTP."""
+    plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+    return {"allow_http": "true"} if plain else {}

@@ -1,0 +1,166 @@
+"""A lake in an object store behaves like one in a folder: against a real S3 server on loopback."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+from flows import protocol as protocols
+from flows.stages import STAGES
+from storage import vectors
+from storage.errors import InputError
+from storage.lake import Lake
+from storage.schemas import SELECTIONS, STATES, VERDICTS
+from storage.tables import CorruptPart
+from tests.conftest import write_locomo
+from tests.test_storage_tables import SPEC
+
+SLOW_DOWN = (
+    b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+)
+
+
+class Flaky:
+    """An S3 application that answers the next `failures` requests with 503 SlowDown and counts them."""
+
+    def __init__(self) -> None:
+        self.app = DomainDispatcherApplication(create_backend_app)
+        self.failures = 0
+        self.refused = 0
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if self.failures > 0:
+            self.failures -= 1
+            self.refused += 1
+            start_response("503 Slow Down", [("Content-Type", "application/xml")])
+            return [SLOW_DOWN]
+        reply: Iterable[bytes] = self.app(environ, start_response)
+        return reply
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Flaky]:
+    """An S3 server with the bucket `bucket`; the environment points at it."""
+    import s3fs
+
+    flaky = Flaky()
+    served = make_server("127.0.0.1", 0, flaky, threaded=True)
+    Thread(target=served.serve_forever, daemon=True).start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{served.server_port}")
+        s3fs.S3FileSystem.clear_instance_cache()
+        s3fs.S3FileSystem().makedirs("bucket", exist_ok=True)
+        yield flaky
+    s3fs.S3FileSystem.clear_instance_cache()
+    served.shutdown()
+
+
+def _rows(*names: str) -> list[dict[str, Any]]:
+    return [{"key": name, "value": len(name)} for name in names]
+
+
+def test_rows_come_back_and_equal_keys_are_one_row(s3: Flaky) -> None:
+    table = Lake.open("s3://bucket/rows").table(SPEC, "0" * 64)
+    table.append(_rows("a", "bb"))
+    table.append(_rows("bb", "ccc"))
+    table.append(_rows("bb", "ccc"))
+    assert len(table.parts()) == 2
+    assert table.read().sort("key").rows() == [("a", 1), ("bb", 2), ("ccc", 3)]
+    assert table.read(where=pl.col("key") == "a").rows() == [("a", 1)]
+    assert table.missing(pl.DataFrame({"key": ["a", "d"]}))["key"].to_list() == ["d"]
+
+
+def test_a_part_written_by_another_process_is_seen_at_once(s3: Flaky) -> None:
+    reader, writer = (Lake.open("s3://bucket/seen").table(SPEC, "1" * 64) for _ in range(2))
+    assert not reader.holds_any()
+    writer.append(_rows("a"))
+    assert reader.holds_any()
+
+
+def test_writers_at_once_lose_and_double_nothing(s3: Flaky) -> None:
+    def write(worker: int) -> None:
+        table = Lake.open("s3://bucket/many").table(SPEC, "2" * 64)
+        for i in range(10):
+            table.append(_rows(f"k{(worker * 5 + i) % 25:02}"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    found = Lake("s3://bucket/many").table(SPEC, "2" * 64).read()["key"].to_list()
+    assert sorted(found) == sorted(set(found)) == [f"k{i:02}" for i in range(25)]
+
+
+def test_slow_down_is_tried_again(s3: Flaky) -> None:
+    table = Lake.open("s3://bucket/slow").table(SPEC, "3" * 64)
+    s3.refused = 0
+    s3.failures = 2
+    table.append(_rows("a"))
+    s3.failures = 1
+    assert table.read().rows() == [("a", 1)]
+    assert s3.refused == 3
+
+
+def test_a_truncated_object_is_named(s3: Flaky) -> None:
+    table = Lake.open("s3://bucket/cut").table(SPEC, "4" * 64)
+    table.append(_rows("a"))
+    part = table.parts()[0]
+    part.write_bytes(part.read_bytes()[:20])
+    with pytest.raises(CorruptPart, match=r"s3://bucket/cut/.*part-.*delete this file"):
+        table.read()
+
+
+def test_an_unknown_scheme_and_an_absent_bucket_are_one_clear_line(s3: Flaky) -> None:
+    with pytest.raises(InputError, match="lake nowhere://x"):
+        Lake.open("nowhere://x")
+    with pytest.raises(InputError, match="lake s3://absent/x: cannot be opened"):
+        Lake.open("s3://absent/x")
+
+
+def test_an_index_is_built_and_read_there(s3: Flaky) -> None:
+    folder = Lake.open("s3://bucket/indexed").vectors
+    records = pa.table(
+        {
+            "id": ["a", "b", "c"],
+            "conversation_id": ["one", "one", "two"],
+            "session_id": ["s", "s", "s"],
+            "position": pa.array([1, 0, 0], pa.int32()),
+            "text": ["red", "green", "blue"],
+        }
+    )
+    vectors.build(folder, "f" * 64, records, np.eye(3, dtype=np.float32))
+    found = vectors.read(folder, "f" * 64, "one")
+    assert found.ids == ("b", "a")
+    assert np.array_equal(found.vectors, np.eye(3, dtype=np.float32)[[1, 0]])
+
+
+def test_a_run_there_gives_the_tables_of_a_run_in_a_folder(s3: Flaky, server: None, tmp_path: Path) -> None:
+    from flows.benchmark import benchmark
+
+    data = write_locomo(tmp_path / "data.json")
+    said = protocols.load("sample", {"data.path": str(data), "arms": ["hybrid", "mem_pursuit"], "budgets": ["k2"]})
+    lakes = [str(Lake.open(address).root) for address in (tmp_path / "lake", "s3://bucket/run")]
+    summaries = [benchmark(said, lake, STAGES) for lake in lakes]
+    assert summaries[0]["headline"] == summaries[1]["headline"]
+    assert summaries[1]["paths"]["report"].startswith("s3://bucket/run/reports/")
+    for spec in (SELECTIONS, STATES, VERDICTS):
+        kept = [name for name in spec.schema.names if name != "latency_ms"]
+        here, there = (
+            pl.concat(
+                Lake(lake).table(spec, scope.name).read(kept)
+                for scope in sorted((Lake(lake).root / spec.name).iterdir())
+            ).sort(spec.key)
+            for lake in lakes
+        )
+        assert here.equals(there)
+    again = benchmark(said, lakes[1], STAGES)
+    assert not any(again["new"].values())
