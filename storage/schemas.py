@@ -75,6 +75,7 @@ GOLD = TableSpec(
             _field("turn_ids", _IDS),
             _field("session_ids", _IDS),
             _field("rubric", _IDS),
+            _field("abstention", pa.bool_(), "whether the right reply declines to answer"),
         ]
     ),
     ("question_id",),

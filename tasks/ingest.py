@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from storage import seal
-from storage.digests import digest, file_digest
+from storage.digests import digest
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.records import Turn
@@ -16,7 +16,7 @@ from tasks.marks import conversation_digests
 from tasks.provenance import code
 from tasks.sealed import OPEN
 from tasks.shard import shard
-from tasks.sources import SOURCES, locate
+from tasks.sources import SOURCES, content_digest, locate
 from tasks.sources.ingested import Ingested
 
 
@@ -50,35 +50,40 @@ def ingest(lake: str, benchmark: str, path: str, sha256: str | None = None, spli
             f"make it with `suffice seal {benchmark} --data PATH --lake {lake}`"
         )
     path = str(locate(benchmark, path))
-    found = file_digest(Path(path))
+    found = content_digest(benchmark, Path(path))
     _check(path, found, sha256)
     source = digest({"benchmark": benchmark, "file": found, "code": code("tasks.sources", "tasks.ingest")})
-    table = Lake(lake).table(DATASETS, source)
-    known = table.read()
+    known = Lake(lake).table(DATASETS, source).read()
     if len(known):
         row = known.row(0, named=True)
         return Dataset(row["dataset"], row["gold"], json.loads(row["facts"]), 0)
-    read = SOURCES[benchmark](Path(path))
+    return _read(lake, benchmark, path, source)
+
+
+def _read(lake: str, benchmark: str, path: str, source: str) -> Dataset:
+    read = SOURCES[benchmark].load(Path(path))
     _refuse_edition(Lake(lake), path, read)
     new = write(lake, read)
     facts = {**read.facts, "file": Path(path).name}
     row = {
         "source": source,
         "benchmark": benchmark,
-        "dataset": read.dataset,
-        "gold": read.gold_digest,
+        "dataset": read.addresses.dataset,
+        "gold": read.addresses.gold,
         "facts": json.dumps(facts),
     }
-    table.append([row])
-    return Dataset(read.dataset, read.gold_digest, facts, new)
+    Lake(lake).table(DATASETS, source).append([row])
+    return Dataset(read.addresses.dataset, read.addresses.gold, facts, new)
 
 
 def write(lake: str, read: Ingested) -> int:
     """Write turns, questions and gold in the clear; returns how many rows of turns and questions."""
     place = Lake(lake)
-    new = place.table(CONVERSATIONS, read.dataset).append(to_rows(read.turns))
-    new += place.table(QUESTIONS, read.dataset).append(to_rows(read.questions, place=range(len(read.questions))))
-    place.table(GOLD, read.gold_digest).append(to_rows(read.gold))
+    new = place.table(CONVERSATIONS, read.addresses.dataset).append(to_rows(read.turns))
+    new += place.table(QUESTIONS, read.addresses.dataset).append(
+        to_rows(read.questions, place=range(len(read.questions)))
+    )
+    place.table(GOLD, read.addresses.gold).append(to_rows(read.gold))
     return new
 
 
@@ -86,9 +91,8 @@ def refuse_readable(lake: Lake, benchmark: str, words: set[str]) -> None:
     """Raises `InputError` if the lake already holds one of these conversations with its questions in the clear."""
     for source in lake.scopes(DATASETS):
         for row in lake.table(DATASETS, source).read().iter_rows(named=True):
-            turns = from_frame(
-                Turn, lake.table(CONVERSATIONS, row["dataset"]).read().sort("conversation_id", "position")
-            )
+            table = lake.table(CONVERSATIONS, row["dataset"])
+            turns = from_frame(Turn, table.read().sort("conversation_id", "position"))
             if words & set(conversation_digests(turns).values()):
                 raise InputError(
                     f"seal: a lake that has not seen {benchmark} expected, {lake.root} holds its questions in the "
@@ -117,7 +121,7 @@ def _sealed(lake: str, sealed: seal.Seal, benchmark: str, path: str, sha256: str
 
 
 def _check_same(sealed: seal.Seal, path: Path) -> None:
-    found = file_digest(path)
+    found = content_digest(sealed.benchmark, path)
     if found != sealed.version:
         raise InputError(
             f"{path}: {sealed.benchmark} is sealed in this lake from a file of SHA-256 {sealed.version[:16]}, "

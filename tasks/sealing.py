@@ -5,15 +5,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from storage import seal
-from storage.digests import file_digest
 from storage.lake import Lake
-from storage.records import Gold, Question, Turn
 from storage.rows import to_rows
 from storage.schemas import GOLD, QUESTIONS
 from tasks.ingest import refuse_readable, write
 from tasks.marks import conversation_digests, unmarked
-from tasks.sources import SOURCES, locate
-from tasks.sources.ingested import Ingested
+from tasks.sources import SOURCES, content_digest, locate
+from tasks.sources.ingested import Ingested, Told
 from tasks.splits import chosen
 
 
@@ -25,46 +23,44 @@ def seal_split(lake: str, benchmark: str, data: str, rule: str, recipient: str) 
     """
     place = Lake.open(lake)
     path = locate(benchmark, data)
-    read = SOURCES[benchmark](path)
-    turns, questions, gold = unmarked(benchmark, read.turns, read.questions, read.gold)
-    stated, ids = chosen(rule, questions)
-    words = conversation_digests(turns)
+    whole = [unmarked(benchmark, told) for told in SOURCES[benchmark].load(path).told]
+    stated, ids = chosen(rule, [question for told in whole for question, _ in told.asked])
+    words = conversation_digests([turn for told in whole for turn in told.turns])
     refuse_readable(place, benchmark, set(words.values()))
-    kept = [each for each in questions if each.id not in ids]
-    shown = Ingested(
-        benchmark, turns, kept, [row for row in gold if row.question_id not in ids], _facts(turns, kept, stated)
-    )
+    kept = [Told(told.turns, [pair for pair in told.asked if pair[0].id not in ids]) for told in whole]
+    shown = Ingested(benchmark, lambda _: kept)
     public = {
         "benchmark": benchmark,
-        "version": file_digest(path),
+        "version": content_digest(benchmark, path),
         "rule": stated,
-        "dataset": shown.dataset,
-        "gold": shown.gold_digest,
-        "conversations": tuple(sorted(words.values())),
-        "facts": dict(shown.facts),
+        "dataset": shown.addresses.dataset,
+        "gold": shown.addresses.gold,
+        "conversations": tuple(sorted(set(words.values()))),
+        "facts": _facts(shown, stated),
     }
-    sealed = seal.seal(place, public, _tables(questions, gold, ids), recipient)
+    sealed = seal.seal(place, public, _tables(whole, ids), recipient)
     write(lake, shown)
     return sealed
 
 
-def _tables(questions: Sequence[Question], gold: Sequence[Gold], ids: set[str]) -> dict[str, pa.Table]:
+def _tables(whole: Sequence[Told], ids: set[str]) -> dict[str, pa.Table]:
     """The rows to encrypt; `place` is the place in the whole benchmark."""
-    places = [(place, question) for place, question in enumerate(questions) if question.id in ids]
-    rows = to_rows([question for _, question in places], place=[place for place, _ in places])
-    held = to_rows(row for row in gold if row.question_id in ids)
+    pairs = [pair for told in whole for pair in told.asked]
+    held = [(place, *pair) for place, pair in enumerate(pairs) if pair[0].id in ids]
+    questions = to_rows([question for _, question, _ in held], place=[place for place, _, _ in held])
+    gold = to_rows([row for _, _, row in held])
     return {
-        "questions": pa.Table.from_pylist(rows, schema=QUESTIONS.schema),
-        "gold": pa.Table.from_pylist(held, schema=GOLD.schema),
+        "questions": pa.Table.from_pylist(questions, schema=QUESTIONS.schema),
+        "gold": pa.Table.from_pylist(gold, schema=GOLD.schema),
     }
 
 
-def _facts(turns: Sequence[Turn], questions: Sequence[Question], rule: str) -> dict[str, int | str]:
+def _facts(shown: Ingested, rule: str) -> dict[str, int | str]:
     """What an ingest report may say: a source's own names questions, their kinds and their evidence."""
     return {
-        "conversations": len({turn.conversation_id for turn in turns}),
-        "sessions": len({turn.session_id for turn in turns}),
-        "turns": len(turns),
-        "open questions": len(questions),
+        "conversations": len({turn.conversation_id for turn in shown.turns}),
+        "sessions": len({(turn.conversation_id, turn.session_id) for turn in shown.turns}),
+        "turns": len(shown.turns),
+        "open questions": len(shown.questions),
         "sealed questions": rule,
     }
