@@ -4,7 +4,7 @@ from time import perf_counter
 
 from prefect import flow
 
-from flows.gate import planned
+from flows.gate import planned, refuse_closed
 from flows.protocol import Protocol
 from flows.shards import Log
 from storage.errors import InputError
@@ -22,6 +22,7 @@ def ingest_stage(protocol: Protocol, lake: str, log: Log, unsealing: Unsealing |
     Raises `InputError` if the protocol names questions that the data does not have, and as `flows.gate` does.
     """
     start = perf_counter()
+    refuse_closed(protocol, unsealing)
     data = protocol.data
     root = str(Lake.open(lake).root)
     dataset = ingest_task(root, data.benchmark, data.path, data.sha256 or None, data.split)
