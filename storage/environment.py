@@ -4,9 +4,12 @@ import hashlib
 import platform
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from types import MappingProxyType
 
 from storage.digests import digest, tree_digest
 
@@ -49,8 +52,9 @@ def tree(root: Path = _ROOT) -> Tree:
     return Tree(files, commit, digest([hashlib.sha256(changes).hexdigest(), added]), (*tracked, *new))
 
 
-def versions() -> dict[str, str]:
-    """Python's version and that of Suffice and of every distribution that it requires, directly or not."""
+@cache
+def versions() -> Mapping[str, str]:
+    """Python's version and that of Suffice and of every distribution that it requires, as this process began."""
     found: dict[str, str] = {"python": platform.python_version()}
     wanted = ["suffice"]
     while wanted:
@@ -63,7 +67,7 @@ def versions() -> dict[str, str]:
             continue  # required on another platform
         found[name] = known.version
         wanted += [_required(line) for line in known.requires or [] if "extra ==" not in line]
-    return dict(sorted(found.items()))
+    return MappingProxyType(dict(sorted(found.items())))
 
 
 def _required(line: str) -> str:

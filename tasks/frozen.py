@@ -53,7 +53,7 @@ def fields(plan: "Plan") -> dict[str, Any]:
         "models": {model.name: model.identity() for model in getattr(plan, "models", ())},
         "prompts": {path.relative_to(PROMPTS).as_posix(): file_digest(path) for path in sorted(PROMPTS.rglob("*.md"))},
         **plan.parts(),
-        "versions": environment.versions(),
+        "versions": dict(environment.versions()),
         "source tree": environment.tree().files,
         "metrics": code("tasks.metrics"),
         "stores": {store.name: {"writer": store.writer, "address": store.store} for store in plan.stores},

@@ -59,10 +59,10 @@ def opened(plan: "Plan") -> Opened:
     gets its line, before a question is seen. Raises `InputError` as `storage.seal.unseal` does, and `StillSealed`.
     """
     with _ALONE:
-        return _opened(plan)
+        look = plan.unsealing.look if plan.unsealing else ""
+        return _opened_before(plan) if look else _opened(plan)  # without a look it is a new one, each time
 
 
-@lru_cache(maxsize=8)
 def _opened(plan: "Plan") -> Opened:
     leave = plan.unsealing
     if leave is None:
@@ -71,3 +71,6 @@ def _opened(plan: "Plan") -> Opened:
     return seal.unseal(
         Lake(plan.lake), present["splits"]["seal"], present, Path(leave.manifest), Path(leave.identity), leave.look
     )
+
+
+_opened_before = lru_cache(maxsize=8)(_opened)

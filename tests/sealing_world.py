@@ -56,6 +56,7 @@ class World:
     def make(cls, folder: Path, rule: str = RULE) -> "World":
         """Seal a benchmark of two conversations; nothing is run."""
         made = cls(folder)
+        folder.mkdir(parents=True, exist_ok=True)
         write_locomo(made.raw, conversation("c1"), secret_conversation())
         place = Lake.open(made.lake)
         seal_split(str(place.root), "locomo", str(made.raw), rule, new_identity(made.identity, place))

@@ -1,10 +1,9 @@
 """Ways to peek at a sealed split, or to tune on it unseen: each is refused, or stands in the ledger."""
 
 import json
-import multiprocessing
-import subprocess
-import sys
+import pickle
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from flows.report import report_stage
 from flows.shards import Log
 from flows.status import held
 from flows.trace import trace
-from storage import environment
+from storage import environment, seal
 from storage import manifest as manifests
 from storage.environment import Tree
 from storage.errors import InputError
@@ -27,6 +26,7 @@ from storage.ledger import BrokenLedger, Ledger
 from storage.manifest import FrozenDiffers
 from storage.schemas import GOLD, QUESTIONS, SELECTIONS
 from storage.seal import new_identity, seals
+from tasks import sealed
 from tasks.ingest import ingest
 from tasks.plan import Plan
 from tasks.sealed import StillSealed, opened
@@ -34,6 +34,15 @@ from tasks.sealing import seal_split
 from tasks.sources import SOURCES
 from tests.conftest import conversation, write_locomo
 from tests.sealing_world import SECRET, World, plan_of, run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tree() -> Iterator[None]:
+    """The tree as it is now, looked at once: what looks at it is tested beside `storage.environment`."""
+    found = environment.tree()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(environment, "tree", lambda: found)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +203,7 @@ def test_what_a_lake_has_seen_in_the_clear_cannot_be_sealed_there(tmp_path: Path
 
 def test_a_protocol_that_is_sealed_by_default_reads_no_unsealed_file(tmp_path: Path) -> None:
     raw = write_locomo(tmp_path / "raw.json")
-    with pytest.raises(InputError, match="a sealed split of locomo expected.*nothing was read"):
+    with pytest.raises(InputError, match=r"a sealed split of locomo expected.*nothing was read"):
         ingest(str(Lake.open(tmp_path / "lake").root), "locomo", str(raw), None, "sealed")
     assert not (tmp_path / "lake" / "questions").exists()
 
@@ -220,7 +229,7 @@ def test_a_freeze_needs_a_clean_tree_or_keeps_the_digest_of_its_changes(
 
 
 def test_a_freeze_needs_the_open_split_run_under_the_same_digests(world: World, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the open split run under these digests expected, compose .* 6 of 9 found"):
+    with pytest.raises(InputError, match=r"run under these digests expected, compose .* 6 of 9 found"):
         world.freeze(arms=["hybrid", "mmr", "dense"])
     with pytest.raises(InputError, match="a run of this very protocol over the open split expected"):
         world.freeze(**{"statistics.samples": 200})
@@ -248,23 +257,23 @@ def test_a_freeze_needs_a_sealed_split(tmp_path: Path) -> None:
         freeze(World(tmp_path).protocol(**{"data.path": str(raw)}), str(lake.root), allow_dirty=True)
 
 
-def _freeze(folder: Path) -> str:
-    return World(folder).freeze().manifest.digest
-
-
 def test_two_freezes_racing_both_stand_in_the_ledger(world: World) -> None:
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        digests = pool.map(_freeze, [world.folder, world.folder])
+    with ThreadPoolExecutor(2) as pool:
+        made = [future.result() for future in [pool.submit(world.freeze), pool.submit(world.freeze)]]
     assert world.ledger() == ["seal", "freeze", "freeze"]
     known = [line.facts["manifest"] for line in Ledger(Lake(world.lake).ledger).lines("freeze")]
-    assert sorted(known) == sorted(digests) and len(set(digests)) == 2
+    assert sorted(known) == sorted(each.manifest.digest for each in made) and len(set(known)) == 2
     assert not ledger_problems(Lake(world.lake))
 
 
 # What is about to run is not what was frozen
 
+OTHER_ARM: dict[str, Any] = {
+    "arms": ["hybrid", "mmr(trade=0.6)", "oracle"],
+    "comparisons": [{"arm": "mmr(trade=0.6)@k2", "against": "hybrid@k2"}],
+}
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {
-    "an arm's parameter": ({"arms": ["hybrid", "mmr(trade=0.6)", "oracle"]}, r"arms\.mmr"),
+    "an arm's parameter": (OTHER_ARM, r"arms\.mmr\(trade=0\.6\)@k2: nothing frozen"),
     "an arm more": ({"arms": ["hybrid", "mmr", "oracle", "dense"]}, r"arms\.dense@k2: nothing frozen"),
     "a budget": ({"budgets": ["k3"], "comparisons": []}, r"arms\.hybrid@k2"),
     "a judge": ({"judges": ["stem_f1"]}, r"judges\.lexical_match"),
@@ -285,7 +294,7 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("changes", "field"), CHANGES.values(), ids=CHANGES)
 def test_a_changed_protocol_is_refused_by_its_field(changes: dict[str, Any], field: str, world: World) -> None:
     frozen = world.freeze()
-    with pytest.raises(FrozenDiffers, match=rf"freeze: {field}.*present.*freeze anew"):
+    with pytest.raises(FrozenDiffers, match=rf"freeze: {field}.*freeze anew"):
         world.open(frozen.path, **changes)
     assert world.ledger() == ["seal", "freeze"], "a refused look is none"
 
@@ -293,7 +302,7 @@ def test_a_changed_protocol_is_refused_by_its_field(changes: dict[str, Any], fie
 def test_changed_code_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     frozen = world.freeze()
     monkeypatch.setattr(environment, "tree", lambda: Tree("0" * 64, None, None))
-    with pytest.raises(FrozenDiffers, match="source tree: .* frozen, 0000000000000000 present"):
+    with pytest.raises(FrozenDiffers, match=r"source tree: .* frozen, 0000000000000000 present"):
         world.open(frozen.path)
 
 
@@ -329,7 +338,7 @@ def test_an_edited_manifest_is_refused(world: World) -> None:
     frozen = world.freeze()
     frozen.path.write_text(frozen.path.read_text(encoding="utf-8").replace('"trade": 0.5', '"trade": 0.6'))
     with pytest.raises(InputError, match="was edited: digest"):
-        world.open(frozen.path, arms=["hybrid", "mmr(trade=0.6)", "oracle"])
+        world.open(frozen.path, **OTHER_ARM)
 
 
 def test_a_manifest_written_by_hand_is_refused(world: World, tmp_path: Path) -> None:
@@ -338,7 +347,7 @@ def test_a_manifest_written_by_hand_is_refused(world: World, tmp_path: Path) -> 
     forged = manifests.Manifest(fields, frozen.manifest.notes)
     manifests.write(tmp_path / "forged.json", forged)
     with pytest.raises(InputError, match="a manifest of this lake's ledger expected"):
-        world.open(tmp_path / "forged.json", arms=["hybrid", "mmr(trade=0.6)", "oracle"])
+        world.open(tmp_path / "forged.json", **OTHER_ARM)
 
 
 def test_a_manifest_is_written_once(world: World) -> None:
@@ -482,17 +491,17 @@ def test_looking_freezing_anew_and_looking_again_is_counted(world: World) -> Non
     assert (again.freezes_before, again.unsealings_before) == (1, 1)
 
 
-def test_a_worker_process_opens_by_the_look_of_its_run_and_is_noted(world: World) -> None:
+def test_a_worker_opens_by_the_look_of_its_run_and_is_noted(world: World) -> None:
     plan = world.open(world.freeze().path)
-    code = (
-        f"from tasks.plan import *\nfrom tasks.sealed import Unsealing\nplan = {plan!r}\nprint(len(plan.questions()))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "3\n"
+    sent = pickle.dumps(plan)
+    assert SECRET.encode() not in sent and b"AGE-SECRET" not in sent
+    seal._KEPT.clear()  # another process has opened nothing
+    sealed._opened_before.cache_clear()
+    arrived: Plan = pickle.loads(sent)
+    assert len(arrived.questions()) == 3 and arrived.unsealing is not None
     lines = Ledger(Lake(world.lake).ledger).lines("unsealing")
-    assert plan.unsealing is not None
-    assert [line.facts["look"] for line in lines] == [None, plan.unsealing.look]
-    assert sealing_of(world.open(Path(plan.unsealing.manifest)), []).unsealings_before == 1
+    assert [line.facts["look"] for line in lines] == [None, arrived.unsealing.look]
+    assert sealing_of(world.open(Path(arrived.unsealing.manifest)), []).unsealings_before == 1
 
 
 def test_a_look_that_the_ledger_does_not_have_opens_nothing(world: World) -> None:
@@ -538,7 +547,7 @@ def test_a_sealed_run_leaves_no_question_and_no_gold_in_the_clear(looked: tuple[
     world, plan, _ = looked
     assert world.told() == []
     assert world.told("c2/q0") != [], "answers and selections are kept by the ids of their questions"
-    assert [question.text for question in plan.questions()][0] == f"What about {SECRET}0, the canoe?"
+    assert plan.questions()[0].text == f"What about {SECRET}0, the canoe?"
     rows = Lake(world.lake).table(SELECTIONS, plan.stores[0].selections(plan.seed)).read()
     cues = rows["trace"].explode().drop_nulls().struct.field("cue").to_list()
     assert set(cues) <= {""}
@@ -564,7 +573,7 @@ def test_sealed_answers_are_judged_and_scored_as_open_ones(looked: tuple[World, 
 def test_a_comparison_that_was_declared_is_not_marked(looked: tuple[World, Plan, dict[str, Any]]) -> None:
     from reports.sealing import Sealing
 
-    world, plan, summary = looked
+    _, plan, _ = looked
     sealing: Sealing = sealing_of(plan, [])
     assert sealing.is_declared("mmr@k2", "hybrid@k2") and sealing.is_declared("hybrid@k2", "mmr@k2")
     assert not sealing.is_declared("oracle@k2", "hybrid@k2")
