@@ -93,7 +93,10 @@ def _said(folder: Path) -> dict[str, Any]:
 
 def _joined(first: Path, second: Path) -> pl.DataFrame:
     key = ["arm", "k", "kind", "metric"]
-    tables = [pl.read_csv(folder / "main.csv", schema_overrides={"k": pl.String}) for folder in (first, second)]
+    tables = [
+        pl.read_csv(folder / "main.csv", schema_overrides={"k": pl.String, "value": pl.Float64})
+        for folder in (first, second)
+    ]
     left, right = (table.select(*key, "value", "n") for table in tables)
     rows = left.join(right, on=key, suffix="_second", maintain_order="left")
     return rows.select(

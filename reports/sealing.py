@@ -93,14 +93,11 @@ def optimism(
     seed: int,
 ) -> list[Optimism]:
     """Both splits' overall evidence metrics of every arm side by side, from `Results.cells` of each."""
-    rng, found = np.random.default_rng(seed), []
-    for metric in EVIDENCE_METRICS:
-        labels = [arm.label for arm in arms]
-        first, second = (_values(cells, labels, metric, apart) for cells in (open_cells, sealed_cells))
-        means = [_resampled(values, samples, rng) for values in (first, second)]
-        for place, label in enumerate(labels):
-            found.append(_row(label, metric, first[:, place], second[:, place], means[0][place] - means[1][place]))
-    return found
+    columns = [(arm.label, metric) for metric in EVIDENCE_METRICS for arm in arms]
+    rng = np.random.default_rng(seed)
+    first, second = (_values(cells, columns, apart) for cells in (open_cells, sealed_cells))
+    drawn = _resampled(first, samples, rng) - _resampled(second, samples, rng)
+    return [_row(*columns[place], first[:, place], second[:, place], drawn[place]) for place in range(len(columns))]
 
 
 def _row(
@@ -115,21 +112,31 @@ def _row(
     return Optimism(arm, metric, means[0], means[1], difference, low, high, len(held[0]), len(held[1]))
 
 
-def _values(cells: pl.DataFrame, labels: Sequence[str], metric: str, apart: Sequence[str]) -> NDArray[np.float64]:
-    """(questions, arms) values of the overall row, NaN where undefined or missing."""
+def _values(cells: pl.DataFrame, columns: Sequence[tuple[str, str]], apart: Sequence[str]) -> NDArray[np.float64]:
+    """(questions, columns) values of the overall row, NaN where undefined or missing."""
     kept = cells.filter(~pl.col("kind").is_in(list(apart)))
-    wide = kept.pivot(on="arm", index="question_id", values=metric, maintain_order=True)
-    return wide.select(pl.col(label).cast(pl.Float64) for label in labels).fill_null(float("nan")).to_numpy()
+    by_arm = {str(name): frame.sort("question_id") for (name,), frame in kept.group_by("arm")}
+    empty = kept.clear()
+    return np.column_stack(
+        [
+            by_arm.get(arm, empty)[metric].fill_null(float("nan")).to_numpy().astype(np.float64)
+            for arm, metric in columns
+        ]
+    )
 
 
 def _resampled(values: NDArray[np.float64], samples: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """(arms, samples) means of `values` with questions drawn with replacement; NaN where none drawn has a value."""
+    """(columns, samples) means of `values`, questions drawn with replacement alike for all columns; NaN where none
+    drawn has a value."""
     n = len(values)
+    if not n:
+        return np.full((values.shape[1], samples), np.nan)
     sums, counts = np.nan_to_num(values), (~np.isnan(values)).astype(np.float64)
-    means, step = [], max(1, _AT_ONCE // max(n, 1))
+    means, step = [], max(1, _AT_ONCE // n)
     for start in range(0, samples, step):
         size = min(step, samples - start)
-        drawn = rng.multinomial(n, np.full(n, 1 / n), size=size).astype(np.float64) if n else np.zeros((size, 0))
+        places = rng.integers(0, n, (size, n)) + n * np.arange(size)[:, None]
+        drawn = np.bincount(places.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
             means.append((drawn @ sums) / (drawn @ counts))
     return np.concatenate(means).T
