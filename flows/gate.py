@@ -21,9 +21,10 @@ def planned(protocol: Protocol, lake: str, dataset: Dataset, unsealing: Unsealin
     Raises `StillSealed` without an unsealing, `FrozenDiffers` at the first field that is not as frozen, and
     `InputError` for a wrong identity, a broken ledger, or files that are not as they were sealed.
     """
-    refuse_closed(protocol, unsealing)
     if protocol.data.split == OPEN:
         return protocol.plan(lake, dataset.dataset, dataset.gold, seal=dataset.seal)
+    if unsealing is None:
+        raise StillSealed(protocol.data.benchmark)
     plan = protocol.plan(lake, dataset.dataset, dataset.seal, seal=dataset.seal, unsealing=unsealing)
     return replace(plan, unsealing=replace(unsealing, look=opened(plan).look))
 

@@ -22,7 +22,7 @@ BROKEN = [
     ("judges = ['nobody']", "judge: one of"),
     ("seed = -1", "greater than or equal to 0"),
     ("[data]\nbenchmark = 'locom'", "one of locomo, longmemeval_s"),
-    ("[data]\nbenchmark = 'locomo'\nsplit = 'sealed'", "split"),
+    ("[data]\nbenchmark = 'locomo'\nsplit = 'hidden'", "split"),
     ("[[stores]]\nname = 'a'\n[[stores]]\nname = 'a'", "different names expected"),
     ("[[stores]]\nencoder = 'minilm(max_token=3)'", "did you mean max_tokens"),
     ("not toml", "TOML expected"),
