@@ -13,6 +13,7 @@ from flows.commands.compare import compare
 from flows.commands.doctor import doctor
 from flows.commands.fetch import fetch
 from flows.commands.freeze import freeze, verify
+from flows.commands.lake import lake
 from flows.commands.ledger import ledger
 from flows.commands.run import report, run
 from flows.commands.seal import seal
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "arms": list_arms,
     "doctor": doctor,
     "fetch": fetch,
+    "lake": lake,
     "bench": bench,
 }
 

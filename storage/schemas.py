@@ -204,3 +204,5 @@ RUNS = TableSpec(
     ),
     ("run",),
 )
+
+TABLES = {spec.name: spec for spec in list(globals().values()) if isinstance(spec, TableSpec)}

@@ -63,5 +63,19 @@ def _connect(folder: Path) -> Any:
     return lancedb.connect(str(folder), storage_options=object_store_options() if is_remote(folder) else None)
 
 
+def opens(folder: Path, index: str) -> bool:
+    """Whether a finished index is there and can be opened at its tag."""
+    try:
+        _connect(folder).open_table(_name(index)).checkout(TAG)
+    except (ValueError, OSError, RuntimeError):
+        return False
+    return True
+
+
+def folder_name(index: str) -> str:
+    """The folder in which LanceDB keeps an index."""
+    return f"{_name(index)}.lance"
+
+
 def _name(index: str) -> str:
     return f"index-{index[:16]}"

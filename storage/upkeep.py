@@ -1,0 +1,129 @@
+"""Is everything in a lake whole, and what did killed writers leave behind?"""
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from storage import vectors
+from storage.lake import Lake
+from storage.places import is_remote
+from storage.schemas import INDEXES, TABLES, TableSpec
+from storage.tables import KeyedTable
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong in a lake: where, what, and what to do."""
+
+    path: str
+    problem: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How many part files, rows and indexes were looked at, and what was found wrong."""
+
+    parts: int
+    rows: int
+    indexes: int
+    findings: tuple[Finding, ...]
+
+
+_AGAIN = "delete this file and run again"
+
+
+def verify(lake: Lake) -> Checked:
+    """Read every part file of every table: its name against its content, its columns, its keys; and every index."""
+    parts, rows, findings = 0, 0, []
+    for table in _tables(lake):
+        for part in table.parts():
+            count, problem = _part(part, table.spec)
+            parts, rows = parts + 1, rows + count
+            findings += [Finding(str(part), problem, _AGAIN)] if problem else []
+    built = _built(lake)
+    findings += [
+        Finding(
+            str(lake.vectors), f"index {index[:16]} expected, none that opens found", "delete its row and run again"
+        )
+        for index in built
+        if not vectors.opens(lake.vectors, index)
+    ]
+    findings += [
+        Finding(str(path), "unfinished: being written, or left by a killed writer", "`suffice lake clean`")
+        for path in leftovers(lake)
+    ]
+    return Checked(parts, rows, len(built), tuple(findings))
+
+
+def clean(lake: Lake, older: float) -> list[Path]:
+    """Delete what killed writers left, if it is `older` than this many seconds; returns what was deleted.
+
+    A file that a running process is still writing is younger than its own write takes.
+    """
+    removed = [path for path in leftovers(lake) if time.time() - path.stat().st_mtime >= older]
+    for path in removed:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    return removed
+
+
+def leftovers(lake: Lake) -> list[Path]:
+    """Temporary files whose writer never renamed them, and indexes that were never finished.
+
+    An object store shows no unfinished object, so there only indexes are looked for.
+    """
+    temporary = [] if is_remote(lake.root) else sorted(lake.root.rglob(".part-*"))
+    finished = {vectors.folder_name(index) for index in _built(lake)}
+    indexes = sorted(lake.vectors.glob("index-*")) if lake.vectors.exists() else []
+    return temporary + [path for path in indexes if path.name not in finished]
+
+
+def _tables(lake: Lake) -> Iterator[KeyedTable]:
+    for spec in TABLES.values():
+        folder = lake.root / spec.name
+        for scope in sorted(folder.iterdir()) if folder.exists() else ():
+            yield KeyedTable(scope, spec)
+
+
+def _built(lake: Lake) -> list[str]:
+    """The indexes that the lake says are finished."""
+    folder = lake.root / INDEXES.name
+    tables = [KeyedTable(scope, INDEXES) for scope in (sorted(folder.iterdir()) if folder.exists() else ())]
+    return [index for table in tables for part in table.parts() for index in _indexes(part)]
+
+
+def _indexes(part: Path) -> list[str]:
+    try:
+        return [str(index) for index in pq.read_table(BytesIO(part.read_bytes()))["index"].to_pylist()]
+    except (pa.ArrowException, KeyError):
+        return []  # the check of the part says so
+
+
+def _part(part: Path, spec: TableSpec) -> tuple[int, str | None]:
+    """How many rows a part holds, and what is wrong with it."""
+    data = part.read_bytes()
+    named = part.name.removeprefix("part-").removesuffix(".parquet")
+    found = hashlib.sha256(data).hexdigest()[: len(named)]
+    if found != named:
+        return 0, f"content with the digest {named} expected, {found} found"
+    try:
+        table = pq.read_table(BytesIO(data))
+    except pa.ArrowException as error:
+        return 0, f"a readable Parquet part expected, {str(error).splitlines()[0]} found"
+    if not table.schema.equals(spec.schema):
+        return table.num_rows, f"the columns of {spec.name} expected, {', '.join(table.schema.names)} found"
+    keys = table.select(list(spec.key))
+    if any(pc.any(pc.is_null(column)).as_py() for column in keys.columns):
+        return table.num_rows, "a key in every row expected, one without found"
+    distinct = keys.group_by(list(spec.key)).aggregate([]).num_rows
+    if distinct < table.num_rows:
+        return table.num_rows, f"{table.num_rows} different keys expected, {distinct} found"
+    return table.num_rows, None
