@@ -1,8 +1,6 @@
 """The main job: all stages in one flow run, from the file to the report."""
 
-import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from prefect import flow
@@ -11,12 +9,10 @@ from flows.evidence import compose_stage, index_stage, pool_stage, store_stage
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.report import report_stage
+from flows.runs import begun, ended
 from flows.shards import Log
 from flows.stages import STAGES
-from flows.verdicts import answer_stage, judge_stage
-from storage.digests import digest
-from storage.lake import Lake
-from storage.schemas import RUNS
+from flows.verdicts import answer_stage, judge_stage, sufficiency_stage
 from tasks.plan import Plan
 from tasks.sealed import Unsealing
 
@@ -27,6 +23,7 @@ _BETWEEN: dict[str, Callable[[Plan, Log], None]] = {
     "compose": compose_stage,
     "answer": answer_stage,
     "judge": judge_stage,
+    "sufficiency": sufficiency_stage,
 }
 
 
@@ -43,7 +40,7 @@ def benchmark(
     `freeze` and `identity` are the files of a manifest and of an age identity: a sealed split needs both.
     Returns what each stage made and, where the report stage ran, the report's summary.
     """
-    started, log = datetime.now(UTC), Log()
+    run, log = begun(lake, protocol, stages), Log()
     plan, dataset = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
     for name, stage in _BETWEEN.items():
         if name in stages:
@@ -55,18 +52,5 @@ def benchmark(
         "new": log.new,
         "seconds": {stage: round(seconds, 3) for stage, seconds in log.seconds.items()},
     }
-    _note(lake, protocol, started, summary)
+    ended(lake, run, protocol, summary)
     return summary
-
-
-def _note(lake: str, protocol: Protocol, started: datetime, summary: dict[str, Any]) -> None:
-    """Add the run to the table of runs."""
-    run = digest([protocol.digest, started.isoformat()])
-    row = {
-        "run": run,
-        "protocol": protocol.name,
-        "digest": protocol.digest,
-        "started_at": started.replace(tzinfo=None),
-        "summary": json.dumps({key: summary[key] for key in ("new", "seconds")}),
-    }
-    Lake(lake).table(RUNS, protocol.digest).append([row])

@@ -11,12 +11,15 @@ def readers() -> list[dict[str, str]]:
         {
             "name": name,
             "title": reader.title,
-            "parameters": ", ".join(f"{field.name}={_shown(field.default)}" for field in fields(reader)) or "none",
+            "parameters": ", ".join(f"{field.name}={_shown(field.name, field.default)}" for field in fields(reader))
+            or "none",
             "source": reader.source,
         }
         for name, reader in ARM_READERS.items()
     ]
 
 
-def _shown(value: object) -> str:
+def _shown(name: str, value: object) -> str:
+    if name == "model" and not value:
+        return "NAME"
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -9,23 +9,39 @@ from rich.console import Console
 from flows.commands.analyse import analyse
 from flows.commands.arms import list_arms
 from flows.commands.bench import bench
+from flows.commands.calibrate import calibrate
 from flows.commands.compare import compare
+from flows.commands.diagnose import diagnose
 from flows.commands.doctor import doctor
+from flows.commands.estimate import estimate
 from flows.commands.fetch import fetch
 from flows.commands.freeze import freeze, verify
 from flows.commands.lake import lake
 from flows.commands.ledger import ledger
+from flows.commands.rejudge import rejudge
+from flows.commands.resume import resume
 from flows.commands.run import report, run
 from flows.commands.seal import seal
+from flows.commands.serve import serve
 from flows.commands.status import status
+from flows.commands.synth import synth
 from flows.commands.trace import trace
+from flows.commands.tune import tune
 from storage.errors import InputError
+from tasks.llm.budget import BudgetStop
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
+    "resume": resume,
+    "serve": serve,
     "report": report,
+    "rejudge": rejudge,
+    "calibrate": calibrate,
+    "diagnose": diagnose,
     "status": status,
+    "estimate": estimate,
     "analyse": analyse,
+    "tune": tune,
     "trace": trace,
     "seal": seal,
     "freeze": freeze,
@@ -35,6 +51,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "arms": list_arms,
     "doctor": doctor,
     "fetch": fetch,
+    "synth": synth,
     "lake": lake,
     "bench": bench,
 }
@@ -51,9 +68,12 @@ for _name, _command in COMMANDS.items():
 
 
 def main() -> None:
-    """Entry point: runs the command; bad input is one line on standard error and exit code 2."""
+    """Entry point: runs the command; bad input is one line on standard error and exit code 2, a budget used up 3."""
     try:
         app(standalone_mode=True)
+    except BudgetStop as stop:
+        Console(stderr=True).print(f"suffice: {stop}", highlight=False, markup=False, soft_wrap=True)
+        sys.exit(3)
     except InputError as error:
         Console(stderr=True).print(f"suffice: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
         sys.exit(2)

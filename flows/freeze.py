@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from flows.gate import open_split, planned
 from flows.protocol import Protocol
+from flows.runs import ran
 from flows.status import held
 from storage import environment
 from storage import manifest as manifests
@@ -18,7 +19,6 @@ from storage.errors import InputError
 from storage.lake import Lake
 from storage.ledger import Ledger
 from storage.manifest import Difference, Manifest
-from storage.schemas import RUNS
 from storage.signature import check, sign
 from tasks import specs
 from tasks.encoders import ENCODERS
@@ -138,7 +138,7 @@ def _refuse_not_run(protocol: Protocol, plan: Plan, lake: str) -> None:
                 f"freeze: the open split run under these digests expected, {row.stage} {row.what}: {row.held} of "
                 f"{row.expected} found; `suffice run` it first"
             )
-    if not Lake(lake).table(RUNS, protocol.digest).holds_any():
+    if not ran(lake, protocol):
         raise InputError("freeze: a run of this very protocol over the open split expected, none found; run it first")
 
 
@@ -154,5 +154,5 @@ def _refuse_unversioned(plan: Plan, vouched: Sequence[str]) -> None:
 def _models(plan: Plan) -> list[str]:
     """The names that endpoints are sent."""
     encoders = [specs.make(ENCODERS, store.encoder, "encoder") for store in plan.stores]
-    named = [model.model for model in getattr(plan, "models", ())]
+    named = [model.model for model in plan.models]
     return [*named, *(encoder.model for encoder in encoders if hasattr(encoder, "model"))]

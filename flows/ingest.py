@@ -1,5 +1,6 @@
 """The benchmark's file to a plan: the first stage, and the addresses of all others."""
 
+from collections.abc import Sequence
 from time import perf_counter
 
 from prefect import flow
@@ -27,20 +28,23 @@ def ingest_stage(protocol: Protocol, lake: str, log: Log, unsealing: Unsealing |
     root = str(Lake.open(lake).root)
     dataset = ingest_task(root, data.benchmark, data.path, data.sha256 or None, data.split)
     plan = planned(protocol, lake, dataset, unsealing)
-    _refuse_none(plan) if plan.seal else _refuse_unknown(plan)
+    _refuse_none(plan) if plan.seal else _refuse_unknown(plan, data.folds)
     log.end("ingest", dataset.new, perf_counter() - start)
     return plan, dataset
 
 
-def _refuse_unknown(plan: Plan) -> None:
+def _refuse_unknown(plan: Plan, folds: Sequence[Sequence[str]]) -> None:
     questions = from_frame(Question, plan.question_frame())
     for what, wanted, known in (
         ("data.conversations", plan.conversations, {question.conversation_id for question in questions}),
+        ("data.folds", [name for fold in folds for name in fold], {question.conversation_id for question in questions}),
         ("data.kinds", plan.kinds, {question.kind for question in questions}),
+        ("data.questions", plan.named, {question.id for question in questions}),
     ):
         unknown = sorted(set(wanted) - known)
         if unknown:
-            raise InputError(f"{what}: some of {', '.join(sorted(known))} expected, {unknown[0]!r} found")
+            some = ", ".join(sorted(known)[:20]) + (", …" if len(known) > 20 else "")
+            raise InputError(f"{what}: some of {some} expected, {unknown[0]!r} found")
 
 
 def _refuse_none(plan: Plan) -> None:

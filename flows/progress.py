@@ -39,8 +39,11 @@ UNITS: Mapping[str, str] = {
     "index": "records and texts",
     "pool": "pools",
     "compose": "selections",
+    "tune": "readings",
     "answer": "answers",
     "judge": "verdicts and scores",
+    "sufficiency": "states",
+    "calibrate": "verdicts",
     "report": "files",
 }
 
@@ -100,7 +103,7 @@ WATCHER: ContextVar[Watcher] = ContextVar("watcher", default=SILENT)
 def shown(console: Console, *, quiet: bool) -> Iterator[None]:
     """Within the block, stages are shown on `console`: bars on a terminal, lines elsewhere, nothing if `quiet`."""
     bars = Progress(
-        TextColumn("{task.description:>8}"),
+        TextColumn("{task.description:>11}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -124,4 +127,4 @@ def shown(console: Console, *, quiet: bool) -> Iterator[None]:
 
 def _done(stage: str, new: int, seconds: float) -> str:
     made = f"{new:,} new {UNITS[stage]}" if new else "nothing to do"
-    return f"{stage:>8}  {made} ({seconds:.1f} s)"
+    return f"{stage:>11}  {made} ({seconds:.1f} s)"

@@ -2,8 +2,9 @@
 
 import json
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -14,10 +15,12 @@ from tasks.answerers import ANSWERERS
 from tasks.arms import arms
 from tasks.encoders import ENCODERS
 from tasks.judges import JUDGES
+from tasks.llm.model import KEY_VARIABLE, Model
 from tasks.plan import Plan, StorePlan
 from tasks.pool import FUSIONS
 from tasks.sealed import Unsealing
 from tasks.sources import SOURCES
+from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.writers import WRITERS
 
 FAILURES = "strict: an answer that was not judged is wrong; judged: it is left out"
@@ -40,6 +43,10 @@ class Data(_Part):
     kinds: tuple[str, ...] = Field((), description="question kinds to run; empty means all")
     apart: tuple[str, ...] = Field((), description="kinds with rows of their own that stay out of the overall row")
     conversations: tuple[str, ...] = Field((), description="conversations to run; empty means all")
+    questions: tuple[str, ...] = Field((), description="ids of the questions to run; empty means all")
+    folds: tuple[tuple[str, ...], ...] = Field(
+        (), description="conversations that are reported together; the rest is in the pooled rows alone"
+    )
     limit: int | None = Field(None, ge=1, description="run this many questions, taken from all conversations in turn")
 
     @field_validator("benchmark")
@@ -48,6 +55,15 @@ class Data(_Part):
         if name not in SOURCES:
             raise ValueError(f"one of {', '.join(SOURCES)} expected, {name!r} found")
         return name
+
+    @field_validator("questions", "folds")
+    @classmethod
+    def _once(cls, named: tuple[Any, ...]) -> tuple[Any, ...]:
+        items = [item for each in named for item in ([each] if isinstance(each, str) else each)]
+        twice = next((item for item in items if items.count(item) > 1), None)
+        if twice is not None:
+            raise ValueError(f"each once expected, {twice!r} found twice")
+        return named
 
 
 class Pool(_Part):
@@ -73,6 +89,60 @@ class Store(_Part):
         return self
 
 
+class Sufficiency(_Part):
+    """Who judges whether evidence suffices."""
+
+    judges: tuple[str, ...] = Field((), description="a panel, usually of two; empty: sufficiency is not judged")
+    adjudicator: str = Field("", description="decides where the panel disagrees; empty: such a state is uncertain")
+
+    @model_validator(mode="after")
+    def _disagreement_can_be(self) -> "Sufficiency":
+        if self.adjudicator and len(self.judges) < 2:
+            raise ValueError("two judges or more expected beside an adjudicator, fewer found")
+        return self
+
+
+class ModelSpec(_Part):
+    """A model at an OpenAI-compatible endpoint. Its key is named, never said."""
+
+    model: str = Field(min_length=1, description="name sent to the endpoint")
+    base_url: str = Field("", pattern=r"^(https?://\S+)?$", description="empty: OPENAI_BASE_URL or the public API")
+    temperature: float | None = Field(None, ge=0, description="left out of the request where not given, as are all")
+    top_p: float | None = Field(None, gt=0, le=1)
+    max_tokens: int | None = Field(None, ge=1)
+    seed: int | None = None
+    extra: dict[str, Any] = Field({}, description="merged into the request")
+    key_variable: str = Field(
+        KEY_VARIABLE,
+        pattern=r"^([A-Za-z_]\w*|prefect:[\w-]+)$",
+        description="where the key is: prefect:NAME is a block",
+    )
+    concurrency: int = Field(8, ge=1, le=1000, description="calls at a time to the endpoint")
+    requests_per_minute: int | None = Field(None, ge=1)
+    tokens_per_minute: int | None = Field(None, ge=1)
+    timeout_s: float = Field(120.0, gt=0, description="seconds until a whole reply must be there")
+    batch: bool = Field(False, description="through the Batch API: half the price, within a day")
+    prompt_price: float | None = Field(None, ge=0, description="US dollars a million tokens")
+    completion_price: float | None = Field(None, ge=0, description="US dollars a million tokens")
+
+    @field_validator("extra")
+    @classmethod
+    def _new(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        taken = sorted(_OWN_PARAMETERS & set(extra))
+        if taken:
+            raise ValueError(f"parameters of its own expected, {taken[0]!r} found; it is set elsewhere")
+        return extra
+
+    @model_validator(mode="after")
+    def _prices_together(self) -> "ModelSpec":
+        if (self.prompt_price is None) != (self.completion_price is None):
+            raise ValueError("prompt_price and completion_price expected together, one found")
+        return self
+
+
+_OWN_PARAMETERS = {"model", "messages", "temperature", "top_p", "max_tokens", "seed", "n", "stream"}
+
+
 class Statistics(_Part):
     """How uncertainty is estimated."""
 
@@ -87,6 +157,12 @@ class Comparison(_Part):
     metric: str = Field("complete_evidence", description="an evidence metric, or a judge's name")
 
 
+class Report(_Part):
+    """What the report may show."""
+
+    mix_budgets: bool = Field(False, description="also rank arms of all budgets in one table")
+
+
 class Protocol(_Part):
     """All that a run depends on. Unknown keys are refused."""
 
@@ -98,20 +174,28 @@ class Protocol(_Part):
     arms: tuple[str, ...] = Field(min_length=1, description="reader(parameter=value)@budget:store")
     budgets: tuple[str, ...] = Field((), description="budgets of the arms that name none: k10, t2000, all")
     answerer: str = "extractive"
-    judges: tuple[str, ...] = ("stem_f1", "lexical_match")
+    judges: tuple[str, ...] = Field(("stem_f1", "lexical_match"), description="without one nothing is answered")
+    sufficiency: Sufficiency = Sufficiency()
+    models: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], ModelSpec] = Field({}, description="models by name")
     statistics: Statistics = Statistics()
     comparisons: tuple[Comparison, ...] = Field((), description="declared before a freeze, the primary one first")
+    report: Report = Report()
 
     @model_validator(mode="after")
     def _parts_exist(self) -> "Protocol":
         names = [store.name for store in self.stores]
         if len(set(names)) < len(names):
             raise ValueError(f"stores: different names expected, {', '.join(names)} found")
-        arms(self.arms, self.budgets, names)
-        specs.make(ANSWERERS, self.answerer, "answerer")
-        for judge in self.judges:
-            specs.make(JUDGES, judge, "judge")
-        known = {str(arm) for arm in arms(self.arms, self.budgets, names)}
+        named = arms(self.arms, self.budgets, names, tuple(self.models))
+        parts = [specs.make(ANSWERERS, self.answerer, "answerer")]
+        parts += [specs.make(JUDGES, judge, "judge") for judge in self.judges]
+        panel = (*self.sufficiency.judges, *filter(None, [self.sufficiency.adjudicator]))
+        parts += [specs.make(SUFFICIENCY_JUDGES, judge, "sufficiency judge") for judge in panel]
+        for part in parts:
+            name = getattr(part, "model", None)
+            if name is not None and name not in self.models:
+                raise ValueError(f"models: a table [models.{name}] expected, as {part.name} names it; none found")
+        known = {str(arm) for arm in named}
         for name in [name for each in self.comparisons for name in (each.arm, each.against)]:
             if name not in known:
                 raise ValueError(f"comparisons: an arm of the protocol such as {min(known)} expected, {name!r} found")
@@ -119,9 +203,10 @@ class Protocol(_Part):
 
     @property
     def digest(self) -> str:
-        """The address of everything the file says but where the data lies."""
+        """The address of everything the file says but where the data lies and how models are reached."""
         said = self.model_dump(mode="json")
         said["data"].pop("path")
+        said["models"] = {model.name: model.identity() for model in self.named_models}
         return digest(said)
 
     @property
@@ -130,6 +215,7 @@ class Protocol(_Part):
         said = self.model_dump(mode="json")
         comparisons = said["comparisons"]
         said["data"] = {key: value for key, value in said["data"].items() if key not in ("path", "split", "sha256")}
+        said["models"] = {model.name: model.identity() for model in self.named_models}
         return {
             "protocol": digest(said),
             "statistics": {**said["statistics"], "seed": self.seed},
@@ -139,11 +225,23 @@ class Protocol(_Part):
             "comparisons": comparisons,
         }
 
+    @property
+    def named_models(self) -> tuple[Model, ...]:
+        """The models under their names."""
+        return tuple(Model(name=name, **dict(said)) for name, said in self.models.items())
+
     def plan(self, lake: str, dataset: str, gold: str, *, seal: str = "", unsealing: Unsealing | None = None) -> Plan:
         """The addresses that a run of this protocol over an ingested dataset reads and writes.
 
         Raises `StillSealed` for the sealed split without an unsealing.
         """
+        learned = {
+            arm.store
+            for arm in arms(self.arms, self.budgets, [store.name for store in self.stores], self.models)
+            if arm.learns
+        }
+        chosen = [list(self.data.kinds), list(self.data.conversations), list(self.data.questions), self.data.limit]
+        learned_from = digest({"gold": gold, "questions": chosen})
         return Plan(
             lake=lake,
             benchmark=self.data.benchmark,
@@ -159,6 +257,7 @@ class Protocol(_Part):
                     fusion=store.pool.fusion,
                     size=store.pool.size,
                     conversations=self.data.conversations,
+                    learned_from=learned_from if store.name in learned else "",
                 )
                 for store in self.stores
             ),
@@ -168,17 +267,22 @@ class Protocol(_Part):
             judges=self.judges,
             kinds=self.data.kinds,
             conversations=self.data.conversations,
+            named=self.data.questions,
             limit=self.data.limit,
             split=self.data.split,
             seal=seal,
             unsealing=unsealing,
             declared=json.dumps(self.declared, sort_keys=True),
+            panel=self.sufficiency.judges,
+            adjudicator=self.sufficiency.adjudicator,
+            models=self.named_models,
         )
 
 
 def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
     """The protocol in the file `name`, or shipped under that bare name, with `changes` (dotted key → value) made.
 
+    A change of arms or budgets takes the file's comparisons with it: they were declared of the file's own arms.
     Raises `InputError` for a missing or malformed file, an unknown key, or a value that does not fit.
     """
     path = Path(name)
@@ -190,6 +294,8 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
         said = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"protocol {path}: TOML expected, {error} found") from error
+    if any(key.partition(".")[0] in ("arms", "budgets") for key in changes or ()):
+        said.pop("comparisons", None)
     for key, value in (changes or {}).items():
         _change(said, key, value)
     try:
@@ -198,6 +304,15 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "protocol"
         raise InputError(f"protocol {path}: {where}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+def with_judges(protocol: Protocol, judges: Sequence[str]) -> Protocol:
+    """`protocol` with further judges, each once. Raises `InputError` for one that it cannot have."""
+    said = protocol.model_dump() | {"judges": tuple(dict.fromkeys((*protocol.judges, *judges)))}
+    try:
+        return Protocol.model_validate(said)
+    except ValidationError as error:
+        raise InputError(f"judge: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from error
 
 
 def shipped() -> list[str]:

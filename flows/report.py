@@ -16,12 +16,13 @@ from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.shards import Log
 from reports import load
-from reports.results import Arm, Results
+from reports.results import ABSTENTION, Arm, Results
 from reports.sealing import Sealing, optimism
 from storage.digests import digest, short
 from storage.lake import Lake
-from storage.schemas import ANSWERS, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.schemas import ANSWERS, HOLDINGS, RANKINGS, SCORES, SELECTIONS, STATES, VERDICTS
 from storage.tables import write_whole
+from tasks import arms as planned
 from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.frozen import sealed_split
@@ -76,7 +77,9 @@ def addresses(plan: Plan) -> load.Addresses:
         answers=plan.answers,
         verdicts={judge: plan.verdicts(judge) for judge in plan.judges},
         stores=[
-            load.StoreAddresses(store.name, store.store, store.selections(plan.seed), plan.scores(store))
+            load.StoreAddresses(
+                store.name, store.store, list(plan.selection_tables(store)), plan.scores(store), plan.rankings(store)
+            )
             for store in plan.stores
         ],
         question_ids=[question.id for question in plan.questions()],
@@ -90,10 +93,11 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
     tables += [lake.table(VERDICTS, address) for address in place.verdicts.values()]
     for store in place.stores:
         tables += [
-            lake.table(RECORDS, store.store),
+            lake.table(HOLDINGS, store.store),
             lake.table(STATES, store.store),
-            lake.table(SELECTIONS, store.selections),
+            *(lake.table(SELECTIONS, address) for address in store.selections),
             lake.table(SCORES, store.scores),
+            lake.table(RANKINGS, store.rankings),
         ]
     parts = [[str(part.relative_to(lake.root)) for part in table.parts()] for table in tables]
     made = code("reports", "flows.report")
@@ -102,11 +106,10 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
 
 
 def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Results:
-    arms = [
-        Arm(str(arm), arm.name, arm.budget, arm.budget.removeprefix("k"), arm.store, arm.uses_gold) for arm in plan.arms
-    ]
-    frames = _frames(plan, arms)
+    arms = [_shown(arm) for arm in plan.arms]
+    frames = frames_of(plan, arms)
     kinds = list(dict.fromkeys(frames.questions["kind"]))
+    kinds += [ABSTENTION] * (ABSTENTION not in kinds and frames.questions[ABSTENTION].any())
     offline = specs.make(ANSWERERS, plan.answerer, "answerer").offline and all(
         specs.make(JUDGES, judge, "judge").offline for judge in plan.judges
     )
@@ -132,10 +135,13 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
         timings=log.seconds,
         seed=protocol.seed,
         samples=protocol.statistics.samples,
+        folds=protocol.data.folds,
+        mix_budgets=protocol.report.mix_budgets,
     )
 
 
-def _frames(plan: Plan, arms: Sequence[Arm]) -> load.Frames:
+def frames_of(plan: Plan, arms: Sequence[Arm]) -> load.Frames:
+    """What reports show of a plan; a sealed split's questions and gold are decrypted in memory."""
     unsealed = (plan.question_frame(), plan.gold_frame()) if plan.unsealing else None
     return load.load(Lake(plan.lake), addresses(plan), arms, unsealed)
 
@@ -144,9 +150,20 @@ def _sealing(protocol: Protocol, plan: Plan, arms: Sequence[Arm], frames: load.F
     """The open split's numbers beside the sealed ones: its tables are those that the freeze asked for."""
     data, sealed = protocol.data, sealed_split(plan.lake, plan.benchmark)
     shown = open_split(protocol).plan(plan.lake, sealed.dataset, sealed.gold, seal=sealed.id)
-    beside = _frames(shown, arms).cells if shown.questions() else frames.cells.clear()
+    beside = frames_of(shown, arms).cells if shown.questions() else frames.cells.clear()
     rows = optimism(beside, frames.cells, arms, data.apart, samples=protocol.statistics.samples, seed=protocol.seed)
     return sealing_of(plan, rows)
+
+
+def _shown(arm: planned.Arm) -> Arm:
+    """The arm with what bounds its whole evidence: a completion budget alone leaves that to the first set."""
+    limits = arm.limits
+    bound = arm.budget
+    if limits.rounds is not None:
+        whole = {"k": limits.records, "t": limits.tokens}
+        first = getattr(arm.reader, "init_records", 0)
+        bound = next((f"{unit}{most}" for unit, most in whole.items() if most is not None), f"{arm.budget}+{first}")
+    return Arm(str(arm), arm.name, arm.budget, arm.budget.removeprefix("k"), arm.store, arm.uses_gold, bound)
 
 
 _SHOWN = {
@@ -158,17 +175,26 @@ _SHOWN = {
 }
 
 
+_REALISED = {"records": "records", "tokens": "tokens", "calls": "calls", "asks": "asks", "over_budget": "stopped"}
+
+
 def _headline(table: Path, results: Results) -> list[dict[str, Any]]:
     """One row an arm, budget by budget: its overall percentages, as the command prints them."""
     rows = pl.read_csv(table.read_bytes(), schema_overrides={"k": pl.String}).filter(pl.col("kind") == "all")
     values = {(row["arm"], row["metric"]): row["value"] for row in rows.iter_rows(named=True)}
     shown = _SHOWN | {f"{judge}_strict": judge for judge in results.judges}
+    realised = [measure for measure in _REALISED if any(values.get((arm.label, measure)) for arm in results.arms)]
     budgets = list(dict.fromkeys(arm.budget for arm in results.arms))
     return [
         {"arm": arm.label + (" (uses gold)" if arm.uses_gold else "")}
         | {title: _percent(values.get((arm.label, metric))) for metric, title in shown.items()}
+        | {_REALISED[metric]: _rounded(values.get((arm.label, metric))) for metric in realised}
         for arm in sorted(results.arms, key=lambda arm: budgets.index(arm.budget))
     ]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
 
 
 def _percent(value: float | None) -> float | None:
@@ -189,7 +215,7 @@ def _identity(protocol: Protocol, plan: Plan) -> dict[str, str]:
             f"store {store.name}": store.store,
             f"index of {store.name}": store.index,
             f"pool of {store.name}": store.pool,
-            f"selections over {store.name}": store.selections(plan.seed),
+            f"selections over {store.name}": ", ".join(plan.selection_tables(store)),
             f"writer of {store.name}": store.writer,
             f"encoder of {store.name}": store.encoder,
             f"candidates of {store.name}": f"{store.size}, {store.fusion}",

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 _QUIET = {
+    "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "error",
     "DO_NOT_TRACK": "1",
     "LANCEDB_LOG": "error",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",

@@ -2,7 +2,7 @@
 
 from storage.errors import InputError
 
-STAGES = ("ingest", "store", "index", "pool", "compose", "answer", "judge", "report")
+STAGES = ("ingest", "store", "index", "pool", "compose", "answer", "judge", "sufficiency", "report")
 
 
 def chosen(only: str | None, until: str | None) -> tuple[str, ...]:

@@ -5,11 +5,12 @@ from typing import NamedTuple
 from flows.gate import planned
 from flows.protocol import Protocol
 from storage.lake import Lake
-from storage.schemas import CONVERSATIONS, INDEXES, RECORDS
+from storage.schemas import CONVERSATIONS, HOLDINGS, INDEXES
+from tasks.adjudicate import unadjudicated
 from tasks.answer import selected_states, unanswered
 from tasks.candidates import missing_pools
 from tasks.compose import missing_cells
-from tasks.index import missing_vectors, text_address, texts_to_embed
+from tasks.index import vectors_kept
 from tasks.ingest import ingest
 from tasks.judge import unjudged, unscored
 from tasks.sealed import Unsealing
@@ -30,23 +31,25 @@ def held(protocol: Protocol, lake: str, unsealing: Unsealing | None = None) -> l
     dataset = ingest(lake, data.benchmark, data.path, data.sha256 or None, data.split)
     plan, place = planned(protocol, lake, dataset, unsealing), Lake(lake)
     questions = len(plan.questions())
-    turns = len(place.table(CONVERSATIONS, plan.dataset).read(["id"]))
+    sessions = place.table(CONVERSATIONS, plan.dataset).read(["conversation_id", "turns"])
+    turns, conversations = int(sessions["turns"].sum()), sessions["conversation_id"].n_unique()
     rows = [Held("ingest", "turns", turns, turns), Held("ingest", "questions", questions, questions)]
     for store in plan.stores:
-        conversations = len(set(place.table(CONVERSATIONS, plan.dataset).read(["conversation_id"])["conversation_id"]))
-        written = len(set(place.table(RECORDS, store.store).read(["conversation_id"])["conversation_id"]))
+        written = place.table(HOLDINGS, store.store).read(["conversation_id"])["conversation_id"].n_unique()
         rows.append(Held("store", f"{store.name}: conversations", written, conversations))
-        texts = texts_to_embed(plan, store)
-        lacking = len(missing_vectors(plan, store, [text_address(text) for text in texts]))
-        rows.append(Held("index", f"{store.name}: vectors", len(texts) - lacking, len(texts)))
+        rows.append(Held("index", f"{store.name}: vectors", *vectors_kept(plan, store)))
         rows.append(Held("index", f"{store.name}: index", int(place.table(INDEXES, store.index).holds_any()), 1))
         rows.append(Held("pool", f"{store.name}: pools", questions - len(missing_pools(plan, store)), questions))
         arms = plan.arms_of(store)
         cells = questions * len(arms)
         rows.append(Held("compose", f"{store.name}: selections", cells - len(missing_cells(plan, store, arms)), cells))
         states = len(selected_states(plan, store))
-        rows.append(Held("answer", f"{store.name}: states answered", states - len(unanswered(plan, store)), states))
+        if plan.judges:
+            answered = states - len(unanswered(plan, store))
+            rows.append(Held("answer", f"{store.name}: states answered", answered, states))
         rows.append(Held("judge", f"{store.name}: states scored", states - len(unscored(plan, store)), states))
-    judged = plan.conversation_ids()
-    rows.append(Held("judge", "conversations judged", len(judged) - len(unjudged(plan)), len(judged)))
+        if plan.panel:
+            lacking = len(unadjudicated(plan, store))
+            rows.append(Held("sufficiency", f"{store.name}: states judged", states - lacking, states))
+    rows.append(Held("judge", "questions judged", questions - len(unjudged(plan)), questions))
     return rows

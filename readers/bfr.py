@@ -3,8 +3,8 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from readers.completion import (
     Action,
@@ -18,20 +18,23 @@ from readers.completion import (
     by_words,
     complete,
 )
-from readers.requirements import rules
+from readers.decomposition import by_model, by_rules
+from readers.requirements import Requirement
 from readers.router import Router, read_note, share, words
-from readers.types import Access, Budget, Evidence, Note, Pool, Query, Reader
+from readers.types import Access, Budget, Evidence, Note, Pool, Query, Reader, asks_model
 
 _SOURCE = "Li et al. 2026, Relevance Is Not Sufficiency (arXiv 2610.09348)"
 _CUE = 180
 _MONTH = 15.0
+
+Needs = tuple[Requirement, ...]
 
 
 @dataclass(frozen=True)
 class BfrText:
     """The next `page` records that a first set lacks, page after page, until the budget ends: BFR-Text.
 
-    `init`: the reader of the first set, one that takes no parameters and does not complete. `init_records`: its
+    `init`: the reader of the first set, one that takes no parameters and spends no calls. `init_records`: its
     records; the paper grounds FCA-MS to ten turns. `page`: records kept a round; `depth`: records a read returns, at
     least `page`. `view`: `text` reads the store's text view with the question; `ranking` pages through the
     order of `init` itself, so that the evidence is the top of that order, whatever the page.
@@ -51,15 +54,15 @@ class BfrText:
     source: ClassVar[str] = f"{_SOURCE}, §4.4 and Algorithm 2: BFR-Text"
 
     def __post_init__(self) -> None:
-        _check(self.init, init_records=self.init_records, page=self.page, depth=self.depth)
+        _check(self, init_records=self.init_records, page=self.page, depth=self.depth)
         if self.view not in ("text", "ranking"):
             raise ValueError(f"view (text or ranking) expected, {self.view!r} found")
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
-        first = _first(self.init, self.init_records, query, pool, budget, access)
+        first = first_set(self, query, pool, budget, access)
         schedule: Schedule = (question,)
         if self.view == "ranking":
-            page = by_rank(self.init, _reader(self.init).read(query, pool, Budget(), access).ids)
+            page = by_rank(self.init, init_of(self).read(query, pool, Budget(), access).ids)
             schedule = (lambda state: page,)
         policy = Policy(_fixed(schedule), lambda state, found: found[: self.page], max(self.depth, self.page))
         return complete(query, first, self.init, policy, budget, access)
@@ -88,10 +91,10 @@ class BfrMv:
     source: ClassVar[str] = f"{_SOURCE}, §4.4 and Algorithm 2: BFR-MV"
 
     def __post_init__(self) -> None:
-        _check(self.init, init_records=self.init_records, keep=self.keep, keep_hard=self.keep_hard, depth=self.depth)
+        _check(self, init_records=self.init_records, keep=self.keep, keep_hard=self.keep_hard, depth=self.depth)
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
-        first = _first(self.init, self.init_records, query, pool, budget, access)
+        first = first_set(self, query, pool, budget, access)
         router = Router(self.keep, self.keep_hard, coverage=0.0, bridge=0.0)
 
         def retain(state: State, found: tuple[Note, ...]) -> list[Note]:
@@ -124,18 +127,18 @@ class BfrState:
     source: ClassVar[str] = f"{_SOURCE}, appendix I: BFR-State"
 
     def __post_init__(self) -> None:
-        _check(self.init, init_records=self.init_records, keep=self.keep, keep_hard=self.keep_hard, depth=self.depth)
+        _check(self, init_records=self.init_records, keep=self.keep, keep_hard=self.keep_hard, depth=self.depth)
         _check_share("covered", self.covered)
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
-        first = _first(self.init, self.init_records, query, pool, budget, access)
+        first, needs = first_set_and_needs(self, query, pool, budget, access)
         router = Router(self.keep, self.keep_hard)
 
         def retain(state: State, found: tuple[Note, ...]) -> list[Note]:
-            return router.retain(state.question, missing(state, self.covered), state.evidence, found)
+            return router.retain(state.question, missing(state, needs, self.covered), state.evidence, found)
 
         def question_and_missing(state: State) -> Action:
-            return by_words(" ".join([state.question, *missing(state, self.covered)[:1]])[:_CUE])
+            return by_words(" ".join([state.question, *missing(state, needs, self.covered)[:1]])[:_CUE])
 
         policy = Policy(_fixed((question_and_missing, first_person, latest_session)), retain, self.depth)
         return complete(query, first, self.init, policy, budget, access)
@@ -172,7 +175,7 @@ class BfrAdaptive:
 
     def __post_init__(self) -> None:
         _check(
-            self.init,
+            self,
             init_records=self.init_records,
             keep=self.keep,
             keep_hard=self.keep_hard,
@@ -183,21 +186,21 @@ class BfrAdaptive:
         _check_share("certain", self.certain)
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
-        first = _first(self.init, self.init_records, query, pool, budget, access)
+        first, needs = first_set_and_needs(self, query, pool, budget, access)
         router = Router(self.keep, self.keep_hard)
 
         def plan(state: State) -> Iterator[Action | None]:
-            yield from chosen(state, missing(state, self.covered), self.hypotheses)
+            yield from chosen(state, missing(state, needs, self.covered), self.hypotheses)
             if self.passes:
                 yield first_person(state)
                 yield likely_session(state)
 
         def retain(state: State, found: tuple[Note, ...]) -> list[Note]:
-            return router.retain(state.question, missing(state, self.covered), state.evidence, found)
+            return router.retain(state.question, missing(state, needs, self.covered), state.evidence, found)
 
         def satisfied(state: State) -> bool:
-            lacking = missing(state, self.covered)
-            return state.round > 0 and not lacking and uncertainty(state, lacking) < self.certain
+            lacking = missing(state, needs, self.covered)
+            return state.round > 0 and not lacking and uncertainty(state, needs, lacking) < self.certain
 
         return complete(query, first, self.init, Policy(plan, retain, self.depth, satisfied), budget, access)
 
@@ -296,13 +299,12 @@ def persons(asked: str) -> list[str]:
     return [word for word in dict.fromkeys(re.findall(r"\b[A-Z][a-z]{2,}\b", asked)) if word not in _NO_NAMES]
 
 
-def missing(state: State, covered: float) -> list[str]:
-    """The requirements, by rule, of which no one record holds the share `covered` of the words."""
-    needs = (requirement.text for requirement in rules(state.question))
-    return [need for need in needs if _held(need, state.evidence) < covered]
+def missing(state: State, needs: Needs, covered: float) -> list[str]:
+    """The texts of the requirements of which no one record holds the share `covered` of the words."""
+    return [need.text for need in needs if _held(need.text, state.evidence) < covered]
 
 
-def uncertainty(state: State, lacking: Sequence[str]) -> float:
+def uncertainty(state: State, needs: Needs, lacking: Sequence[str]) -> float:
     """.35 · missing share + .25 · (1 − confidence) + .20 · gaps / 6 + .10, in [0, 1].
 
     confidence = .45 · covered share + .35 · the mean overlap of the eight records nearest to the question
@@ -310,7 +312,7 @@ def uncertainty(state: State, lacking: Sequence[str]) -> float:
     names. The .10 stands for the release's entropy of beliefs, which is near its maximum; contradictions are left
     out.
     """
-    lacked = len(lacking) / len(rules(state.question))
+    lacked = len(lacking) / len(needs)
     asked = frozenset(words(state.question))
     nearest = sorted((share(asked, read_note(note).words) for note in state.evidence), reverse=True)[:8]
     near = sum(nearest) / len(nearest) if nearest else 0.0
@@ -332,28 +334,47 @@ def _content(text: str) -> list[str]:
 # The first set -------------------------------------------------------------------------------------------
 
 
-def _first(init: str, records: int, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
-    most = records if budget.records is None else min(records, budget.records)
-    return _reader(init).read(query, pool, Budget(records=most, tokens=budget.tokens), access)
+def first_set(reader: Any, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
+    """What the reader's `init` selects, at most its `init_records`."""
+    most = reader.init_records if budget.records is None else min(reader.init_records, budget.records)
+    return init_of(reader).read(query, pool, Budget(records=most, tokens=budget.tokens), access)
 
 
-def _reader(name: str) -> Reader:
+def first_set_and_needs(
+    reader: Any, query: Query, pool: Pool, budget: Budget, access: Access
+) -> tuple[Evidence, Needs]:
+    """The first set, with the fallback of the decomposition if there was one, and the question's requirements."""
+    first = first_set(reader, query, pool, budget, access)
+    needs = by_model(query.text, access) if asks_model(reader) and len(pool) else by_rules(query.text)
+    trace = tuple(dict.fromkeys((*needs.steps, *first.trace)))
+    return replace(first, trace=trace), needs.requirements
+
+
+def init_of(reader: Any) -> Reader:
+    """The reader of the first set, with its defaults and the model, if any, of the reader that completes it."""
     # Not at the top: the table of all readers names those of this module too.
     from readers import READERS
 
-    return READERS[name]()
+    init: Any = READERS[reader.init]
+    made: Reader = init(model=reader.model) if asks_model(init) else init()
+    return made
 
 
 def _fixed(schedule: Schedule) -> Callable[[State], Iterator[Action | None]]:
     return lambda state: (cue(state) for cue in schedule)
 
 
-def _check(init: str, **counts: int) -> None:
+def _check(reader: Any, **counts: int) -> None:
     from readers import READERS
 
-    known = [name for name, reader in READERS.items() if not getattr(reader, "completes", False)]
-    if init not in known:
-        raise ValueError(f"init: one of {', '.join(known)} expected, {init!r} found")
+    known = [
+        name
+        for name, each in READERS.items()
+        if not (getattr(each, "completes", False) or getattr(each, "searches", False))
+        and (asks_model(reader) or not asks_model(each))
+    ]
+    if reader.init not in known:
+        raise ValueError(f"init: one of {', '.join(known)} expected, {reader.init!r} found")
     for name, count in counts.items():
         least = 0 if name == "init_records" else 1
         if count < least:

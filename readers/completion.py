@@ -56,7 +56,7 @@ def complete(query: Query, first: Evidence, name: str, policy: Policy, budget: B
     `pool_exhausted`: the policy finds nothing more.
     """
     held = {note.id: note for note in access.notes(first.ids)}
-    trace = [Step("init", name, first.ids, first.ids)]
+    trace = [*(step for step in first.trace if step.view == "fallback"), Step("init", name, first.ids, first.ids)]
     rounds = calls = 0
     stop: StopReason = "empty_pool" if first.stop_reason == "empty_pool" else "budget"
     while stop == "budget" and rounds < _bound(budget.rounds) and calls < _bound(budget.calls):

@@ -14,7 +14,6 @@ from readers.requirements import Attributes, Requirement, attributes, coverage, 
 from readers.types import Access, Budget, Evidence, Ints, Pool, Query, Step, selected
 
 GROUNDINGS = ("overlap", "pointer")
-REQUIREMENTS = ("rules",)
 _TOKEN = re.compile(r"[a-z][a-z0-9]+")
 _VAGUE = ("discussion", "conversation", "support", "positive")
 _REDUNDANT = 0.85
@@ -79,7 +78,7 @@ class FcaMs:
     The `n` candidates of the highest cosine; coverage c(r, m) as `readers.requirements` has it, of which `threshold`
     covers; `prefilter` of them, without near copies; up to `most` by greedy gain; then turns of the pool by their token
     overlap with the selected ones, as many as the budget holds (10 in the paper). No lattice is built, in the release
-    neither. `requirements`: "rules"; requirements that a model decomposes are an arm of another name.
+    neither. With requirements that a model decomposes it is `readers.fca_ms_model`, an arm of another name.
     `grounding`: "overlap" or "pointer", which returns the selected turns alone.
     `encode`: give requirements beyond the question vectors of their own, two texts to encode a question; else they are
     met by attributes alone.
@@ -100,7 +99,6 @@ class FcaMs:
     threshold: float = 0.25
     most: int = 6
     grounding: str = "overlap"
-    requirements: str = "rules"
     encode: bool = False
 
     title: ClassVar[str] = "Requirements covered by a greedy set, grounded by overlap (FCA-MS, rules)"
@@ -110,7 +108,7 @@ class FcaMs:
         check(self)
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
-        scene = looked_at(query, pool, access, self.n, encode=self.encode)
+        scene = looked_at(query, pool, access, self.n, rules(query.text), encode=self.encode)
         kept = prefiltered(scene, self.prefilter)
         chosen = greedy(scene, kept, self.threshold, self.most)
         return grounded(scene, chosen, pool, budget, access, self.grounding, self.threshold)
@@ -124,25 +122,25 @@ def check(reader: Any) -> None:
             raise ValueError(f"{name} ({value}) must be at least 1")
     if not 0 < reader.threshold <= 1:
         raise ValueError(f"threshold ({reader.threshold}) must be in (0, 1]")
-    for name, known in (("grounding", GROUNDINGS), ("requirements", REQUIREMENTS)):
-        if getattr(reader, name) not in known:
-            raise ValueError(f"{name} ({getattr(reader, name)}) must be one of {', '.join(known)}")
+    if reader.grounding not in GROUNDINGS:
+        raise ValueError(f"grounding ({reader.grounding}) must be one of {', '.join(GROUNDINGS)}")
 
 
-def looked_at(query: Query, pool: Pool, access: Access, n: int, *, encode: bool) -> Scene:
+def looked_at(
+    query: Query, pool: Pool, access: Access, n: int, requirements: tuple[Requirement, ...], *, encode: bool
+) -> Scene:
     """The `n` usable candidates of the highest cosine in that order, ties native, with what is known of them."""
     usable = np.flatnonzero(np.isfinite(pool.vectors).all(axis=1))
     places = usable[np.argsort(-pool.dense[usable], kind="stable")[:n]]
     notes = access.notes([pool.ids[place] for place in places])
     known = attributes(notes)
-    requirements = rules(query.text)
     rows = unit(pool.vectors[places])
     return Scene(
         requirements=requirements,
         places=places,
         texts=tuple(note.text for note in notes),
         attributes=known,
-        strength=coverage(requirements, unit(_vectors(query, requirements, access, encode)), known, rows),
+        strength=coverage(requirements, unit(requirement_vectors(query, requirements, access, encode)), known, rows),
         rows=rows,
     )
 
@@ -265,7 +263,7 @@ def tokens(text: str) -> frozenset[str]:
     return frozenset(_TOKEN.findall(text.lower()))
 
 
-def _vectors(query: Query, requirements: Sequence[Requirement], access: Access, encode: bool) -> Matrix:
+def requirement_vectors(query: Query, requirements: Sequence[Requirement], access: Access, encode: bool) -> Matrix:
     """(J, d): the question's vector for the question itself, the encoder's or zero for every other requirement."""
     vectors = np.zeros((len(requirements), len(query.vector)))
     others = [i for i, requirement in enumerate(requirements) if requirement.text != query.text]

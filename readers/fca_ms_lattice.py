@@ -8,6 +8,7 @@ import numpy as np
 
 from readers import lattice
 from readers.fca_ms import Matrix, Scene, check, grounded, looked_at
+from readers.requirements import rules
 from readers.types import Access, Budget, Evidence, Pool, Query
 
 
@@ -31,7 +32,6 @@ class FcaMsLattice:
     threshold: float = 0.25
     most: int = 5
     grounding: str = "overlap"
-    requirements: str = "rules"
     encode: bool = False
 
     title: ClassVar[str] = "Requirements covered by a minimum cover of their concept lattice (FCA-MS, rules)"
@@ -41,7 +41,7 @@ class FcaMsLattice:
         check(self)
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
-        scene = looked_at(query, pool, access, self.n, encode=self.encode)
+        scene = looked_at(query, pool, access, self.n, rules(query.text), encode=self.encode)
         chosen = covering(scene, self.prefilter, self.threshold, self.most)
         return grounded(scene, chosen, pool, budget, access, self.grounding, self.threshold)
 

@@ -163,12 +163,13 @@ class NoteText:
 
 def read_note(note: Note) -> NoteText:
     """The words of a record and of its speaker."""
-    return _text(f"{note.text} {note.speaker}")
+    return _text(note.text, note.speaker)
 
 
 # Every question of a conversation meets the same records.
 @lru_cache(maxsize=1024)
-def _text(text: str) -> NoteText:
+def _text(text: str, speaker: str) -> NoteText:
+    text = f"{text} {speaker}"
     said = frozenset(words(text))
     found = forms(said)
     long = " ".join(form for form in found if len(form) >= 4)

@@ -1,6 +1,6 @@
 """What a reader is given and what it returns."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -20,6 +20,10 @@ class OverBudget(RuntimeError):
         self.what = what
         self.limit = limit
         super().__init__(f"budget: at most {limit} {what}, one more was asked for")
+
+
+class ModelFailed(RuntimeError):
+    """A model that a reader asked gave no reply. The question is not read then: a later run asks again."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Step:
-    """One retrieval call of a reader: what was asked, what came back, what was kept."""
+    """One step of a reader: what was asked, what came back, what was kept.
+
+    The view `fallback` says that a model's reply could not be used, `cue` why, and `kept` what was taken instead.
+    """
 
     view: str
     cue: str
@@ -128,12 +135,26 @@ class Step:
     kept: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a model was asked for one question. `seconds`: waited for its replies, however often they are read again.
+
+    Tokens are None where the endpoint counts none.
+    """
+
+    asks: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    seconds: float
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What a reader selected.
 
     `ids`: in selection order, no repeats. `gains`, `weights`: (len(ids),) or None where a reader has none.
-    `calls`: retrieval calls beyond the pool. `stop_reason`: why the selection ended.
+    `calls`: retrieval calls beyond the pool. `stop_reason`: why the selection ended. `asked`: None without a model; it
+    and `calls` are metered by whoever lends the access.
     """
 
     ids: tuple[str, ...]
@@ -142,6 +163,7 @@ class Evidence:
     weights: Floats | None = None
     calls: int = 0
     trace: tuple[Step, ...] = field(default=())
+    asked: Asked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +220,21 @@ class Access(Protocol):
         """Records said within `days` of the time `anchor`, nearest first."""
         ...
 
+    # Only for a reader with a parameter `model`, which names the model; its `prompts` are all that it may ask. These
+    # raise `ModelFailed` where no reply can be had.
+
+    def ask(self, prompt: str, **variables: str) -> str:
+        """The model's reply to a prompt; empty where it refused. The same again is no further ask."""
+        ...
+
+    def first_tokens(self, prompt: str, each: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
+        """For each filling of a prompt the likeliest first tokens of the reply, with their log-probabilities."""
+        ...
+
+    def rerank(self, question: str, texts: Sequence[str], dialect: str) -> Floats:
+        """(n,) relevance of `texts` by a cross-encoder behind an endpoint of that dialect; higher is better."""
+        ...
+
 
 class Reader(Protocol):
     """A policy that composes evidence from a pool under a budget.
@@ -237,3 +274,13 @@ def selected(
         gains=None if gains is None else gains[:size],
         weights=None if weights is None else weights[:size],
     )
+
+
+def asks_model(reader: Any) -> bool:
+    """Whether a reader, or a class of readers, has a parameter `model`."""
+    return hasattr(reader, "model")
+
+
+def fallback(why: str, kept: Sequence[str] = ()) -> Step:
+    """The step that says that a model's reply could not be used."""
+    return Step("fallback", why, (), tuple(kept))

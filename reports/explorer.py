@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,10 +14,12 @@ from markupsafe import Markup
 from reports.files import TEMPLATES, templates
 from reports.results import Arm, Results
 from reports.tables import budget_words
+from reports.traces import steps_of
 
 PICKS_SHOWN = 60
+RETURNED_SHOWN = 20
 NO_GOLD, MISSING, MISS, PARTIAL, COMPLETE = "-?012"
-UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
 def explorer_page(results: Results) -> str:
@@ -40,7 +42,7 @@ def explorer_page(results: Results) -> str:
 def embedded(data: Any) -> str:
     """JSON that may stand inside a `<script>` element: no character in it can end the element or a line."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return re.sub("[\ud800-\udfff]", "\ufffd", text).translate(UNSAFE)
+    return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", re.sub("[\ud800-\udfff]", "\ufffd", text))
 
 
 def explorer_data(results: Results) -> dict[str, Any]:
@@ -51,9 +53,12 @@ def explorer_data(results: Results) -> dict[str, Any]:
     `outcome[arm]` has one character a question: `-` no gold, `?` missing, 0 no gold turn, 1 some, 2 all.
     `picks[arm][q]` is a list of places in selection order (an id where the conversation has no such record),
     null where missing, or `{"n", "hits"}` where more than `PICKS_SHOWN` were picked.
-    `verdicts[judge][arm][q]` is 1000 x score, or -1 - status.
+    `verdicts[judge][arm][q]` is 1000 x score, or -1 - status. `calls[arm][q]` and `stop[arm][q]` tell how the arm
+    ended, -1 where unknown. `steps[arm][q]` are an arm's steps `[view, cue, returned, [place, …]]`, null where it has
+    no trace: cue -1 is the question itself; a record that came back and was not kept is -1 - place; of those only the
+    first `RETURNED_SHOWN` and the ones that hold gold are listed.
     """
-    codes = {name: _Codes() for name in ("speakers", "dates", "sessions", "conversations", "answers", "statuses")}
+    codes = {name: _Codes() for name in _CODED}
     book = _Book(results.records, codes)
     questions = results.questions
     ids = questions["question_id"].to_list()
@@ -86,9 +91,14 @@ def explorer_data(results: Results) -> dict[str, Any]:
         "outcome": _outcomes(results, places, gold),
         **_answers(results, places, codes),
         "verdicts": _verdicts(results, places, codes["statuses"]),
+        **_ends(results, places, codes["stops"]),
+        "steps": _steps(results, places, conversations, book, hits, codes),
         "records": [book.shelf(s, codes["conversations"]) for s in stores],
         **{name: own.values for name, own in codes.items()},
     }
+
+
+_CODED = ("speakers", "dates", "sessions", "conversations", "answers", "statuses", "stops", "views", "cues")
 
 
 class _Codes:
@@ -126,9 +136,9 @@ class _Book:
             for source in row["source_turn_ids"] or []:
                 self._sources.setdefault(at, {}).setdefault(source, []).append(place)
 
-    def place(self, store: str, conversation: str, record: str) -> int | str:
-        """A record's place; its id where the conversation has no such record."""
-        return self._places.get((store, conversation), {}).get(record, record)
+    def places(self, store: str, conversation: str) -> Mapping[str, int]:
+        """Record id → place in the conversation."""
+        return self._places.get((store, conversation), {})
 
     def hits(self, store: str, conversation: str, gold: Sequence[str]) -> list[list[int]]:
         sources = self._sources.get((store, conversation), {})
@@ -177,7 +187,8 @@ def _picks(
         own: list[Any] = [None] * len(conversations)
         for question, records in part.select("question_id", "record_ids").iter_rows():
             q = places[question]
-            picked = [book.place(arm.store, conversations[q], r) for r in records or []]
+            known = book.places(arm.store, conversations[q])
+            picked = [known.get(record, record) for record in records or []]
             own[q] = picked if len(picked) <= PICKS_SHOWN else _count(picked, hits[arm.store][q])
         found.append(own)
     return found
@@ -186,6 +197,64 @@ def _picks(
 def _count(picked: Sequence[int | str], hits: Sequence[Sequence[int]]) -> dict[str, Any]:
     held = set(picked)
     return {"n": len(picked), "hits": [place for place in dict.fromkeys(h[0] for h in hits) if place in held]}
+
+
+def _ends(results: Results, places: Mapping[str, int], codes: _Codes) -> dict[str, Any]:
+    """How many calls each cell took and why it ended."""
+    calls, stops = [], []
+    for _, part in _by_arm(results, results.cells):
+        own, stop = [-1] * len(places), [-1] * len(places)
+        for question, number, why in part.select("question_id", "calls", "stop_reason").iter_rows():
+            own[places[question]] = -1 if number is None else number
+            stop[places[question]] = -1 if why is None else codes(why)
+        calls.append(own)
+        stops.append(stop)
+    return {"calls": calls, "stop": stops}
+
+
+def _steps(
+    results: Results,
+    places: Mapping[str, int],
+    conversations: Sequence[str],
+    book: _Book,
+    hits: Mapping[str, list[list[list[int]]]],
+    codes: Mapping[str, _Codes],
+) -> list[list[Any]]:
+    """Every arm's steps, question by question."""
+    if "trace" not in results.selections.columns:
+        return [[None] * len(places) for _ in results.arms]
+    asked = results.questions["text"].to_list()
+    found = []
+    for arm, part in _by_arm(results, results.selections):
+        own: list[Any] = [None] * len(places)
+        for question, trace, ids in part.select("question_id", "trace", "record_ids").iter_rows():
+            q = places[question]
+            if trace:
+                known, gold = book.places(arm.store, conversations[q]), {place for place, _ in hits[arm.store][q]}
+                own[q] = [
+                    [
+                        codes["views"](step["view"]),
+                        -1 if step["cue"] == asked[q] else codes["cues"](step["cue"]),
+                        len(step["returned"]),
+                        _came_back(step, known, gold),
+                    ]
+                    for step in steps_of(trace, ids or [])
+                ]
+        found.append(own)
+    return found
+
+
+def _came_back(step: Mapping[str, Any], known: Mapping[str, int], gold: Collection[int]) -> list[int | str]:
+    """Places of what a step returned, the kept ones as they are, the others as -1 - place."""
+    kept = set(step["kept"])
+    shown: list[int | str] = []
+    for rank, record in enumerate(dict.fromkeys([*step["returned"], *step["kept"]])):
+        at = known.get(record, record)
+        if record in kept:
+            shown.append(at)
+        elif isinstance(at, int) and (rank < RETURNED_SHOWN or at in gold):
+            shown.append(-1 - at)
+    return shown
 
 
 def _outcomes(results: Results, places: Mapping[str, int], gold: Sequence[Sequence[str] | None]) -> list[str]:

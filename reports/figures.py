@@ -29,6 +29,7 @@ SHAPES = (
 )
 DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 4], [1, 3])
 SIDE_BY_SIDE = 12
+BANDS = 8
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 CONFIG: Mapping[str, Any] = {
     "font": FONT,
@@ -80,8 +81,10 @@ def draw(results: Results, statistics: Statistics) -> dict[str, str]:
 
 
 def coverage_figure(results: Results, statistics: Statistics) -> str | None:
-    """Coverage at each budget with 95 % bands over conversations, or over questions where there is one
-    conversation. None if no arm has a value."""
+    """Coverage at each budget with 95 % bands over conversations, or over questions where there is one conversation.
+
+    More than `BANDS` series have no band: so many would hide each other. None if no arm has a value.
+    """
     data = coverage_data(results, statistics)
     if data.is_empty():
         return None
@@ -94,6 +97,8 @@ def coverage_figure(results: Results, statistics: Statistics) -> str | None:
 def coverage_data(results: Results, statistics: Statistics) -> pl.DataFrame:
     """A row per arm and coverage measure: `series, budget, order, part, metric, value, low, high`.
 
+    A completion budget is written short, `C6+10`: ten records and what six calls add.
+
     Points of one series are joined only within a `part`, that is between budgets of one unit.
     """
     rows = []
@@ -105,8 +110,9 @@ def coverage_data(results: Results, statistics: Statistics) -> pl.DataFrame:
                 by_cluster = found.cluster_low is not None
                 low, high = (found.cluster_low, found.cluster_high) if by_cluster else (found.low, found.high)
                 if found.value is not None:
-                    part = f"{names[arm.label]} {group.words.split()[-1]}"
-                    rows.append((names[arm.label], group.words, order, part, metric, found.value, low, high))
+                    part = f"{names[arm.label]} {group.unit}"
+                    words = group.budget if group.unit == "completion" else group.words
+                    rows.append((names[arm.label], words, order, part, metric, found.value, low, high))
     columns = ["series", "budget", "order", "part", "metric", "value", "low", "high"]
     frame = pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
     return frame.with_columns(pl.col("value", "low", "high").cast(pl.Float64))
@@ -133,8 +139,8 @@ def _series_names(results: Results) -> dict[str, str]:
     names = {}
     for arm in results.arms:
         name = series_of(arm)
-        name = arm.label if (name, arm.budget) in taken else name
-        taken.add((name, arm.budget))
+        name = arm.label if (name, arm.held_to) in taken else name
+        taken.add((name, arm.held_to))
         names[arm.label] = f"{name} (uses gold)" if arm.uses_gold else name
     return names
 
@@ -150,7 +156,7 @@ def _coverage_panel(
     colour = alt.Color("series:N", sort=series, scale=_scale(series, COLOURS), legend=_legend(series))
     dash = alt.StrokeDash("series:N", sort=series, scale=_scale(series, DASHES), legend=None)
     shape = alt.Shape("series:N", sort=series, scale=_scale(series, SHAPES), legend=_legend(series))
-    wide = at.filter(pl.len().over("part") > 1)
+    wide = at.filter(pl.len().over("part") > 1).filter(pl.lit(len(series) <= BANDS))
     lone = at.filter(pl.len().over("part") == 1)
     band = alt.Chart(wide).mark_area(opacity=0.1).encode(x=x, y="low:Q", y2="high:Q", color=colour, detail="part:N")
     line = base.mark_line(strokeWidth=1.6).encode(y=y, color=colour, strokeDash=dash)

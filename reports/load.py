@@ -7,20 +7,22 @@ import polars as pl
 
 from reports.results import Arm
 from storage.digests import digest
+from storage.holdings import records
 from storage.lake import Lake
-from storage.schemas import ANSWERS, GOLD, QUESTIONS, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.schemas import ANSWERS, GOLD, QUESTIONS, RANKINGS, SCORES, SELECTIONS, STATES, VERDICTS
 
 BASELINE = "hybrid"
 
 
 @dataclass(frozen=True)
 class StoreAddresses:
-    """Where one store's tables lie."""
+    """Where one store's tables lie; the selections of arms that ask a model have tables of their own."""
 
     name: str
     store: str
-    selections: str
+    selections: Sequence[str]
     scores: str
+    rankings: str
 
 
 @dataclass(frozen=True)
@@ -61,16 +63,16 @@ def load(
     )
     per_store = [_selected(lake, store, arms, addresses) for store in addresses.stores]
     selected = pl.concat(per_store) if per_store else pl.DataFrame()
-    cells = expected.join(selected, on=["arm", "question_id"], how="left", maintain_order="left")
+    cells = expected.join(selected.drop("trace"), on=["arm", "question_id"], how="left", maintain_order="left")
     cells = cells.join(_replaced(selected, arms), on=["arm", "question_id"], how="left", maintain_order="left")
-    cells = _answered(lake, addresses, cells)
+    cells = _answered(lake, addresses, cells) if addresses.verdicts else _unasked(cells)
     verdicts = _verdicts(lake, addresses, cells)
     return Frames(
         cells=cells.drop("record_ids"),
         verdicts=verdicts,
         questions=questions,
         records=_records(lake, addresses),
-        selections=selected.select("arm", "question_id", "record_ids"),
+        selections=selected.select("arm", "question_id", "record_ids", "trace"),
         reuse=_reuse(cells, verdicts),
     )
 
@@ -80,36 +82,48 @@ def _questions(lake: Lake, addresses: Addresses, unsealed: tuple[pl.DataFrame, p
     asked, answers = unsealed or (tables[0].read(), tables[1].read())
     order = pl.DataFrame({"id": list(addresses.question_ids)}, schema={"id": pl.String})
     rows = order.join(asked, on="id", how="left", maintain_order="left")
-    gold = answers.select("question_id", "answer", "turn_ids")
+    gold = answers.select("question_id", "answer", "turn_ids", "abstention")
     return (
         rows.rename({"id": "question_id"})
         .join(gold, on="question_id", how="left", maintain_order="left")
-        .select("question_id", "conversation_id", "kind", "text", "asked_at", "answer", gold_turn_ids="turn_ids")
+        .select(
+            "question_id",
+            "conversation_id",
+            "kind",
+            "text",
+            "asked_at",
+            "answer",
+            "abstention",
+            gold_turn_ids="turn_ids",
+        )
     )
 
 
 def _selected(lake: Lake, store: StoreAddresses, arms: Sequence[Arm], addresses: Addresses) -> pl.DataFrame:
     """Selections of one store's arms with the size and the metrics of their states."""
     wanted = [arm.label for arm in arms if arm.store == store.name]
-    columns = ["arm", "question_id", "evidence_hash", "record_ids", "calls", "latency_ms", "stop_reason"]
+    columns = ["arm", "question_id", "evidence_hash", "record_ids", "calls", "latency_ms", "stop_reason", "trace"]
+    columns += ["asks"] if "asks" in SELECTIONS.schema.names else []
     chosen = pl.col("arm").is_in(wanted) & pl.col("question_id").is_in(list(addresses.question_ids))
-    selections = lake.table(SELECTIONS, store.selections).read(columns, where=chosen)
+    selections = pl.concat([lake.table(SELECTIONS, each).read(columns, where=chosen) for each in store.selections])
     key = ["question_id", "evidence_hash"]
     states = lake.table(STATES, store.store).read([*key, "tokens"])
     scores = lake.table(SCORES, store.scores).read()
+    rankings = lake.table(RANKINGS, store.rankings).read()
     return (
         selections.with_columns(
             records=pl.col("record_ids").list.len().cast(pl.Int64), calls=pl.col("calls").cast(pl.Int64)
         )
         .join(states, on=key, how="left")
         .join(scores, on=key, how="left")
+        .join(rankings, on=["arm", "question_id"], how="left")
     )
 
 
 def _replaced(selected: pl.DataFrame, arms: Sequence[Arm]) -> pl.DataFrame:
-    """Share of each selection that the baseline at the same budget and store does not hold."""
+    """Share of each selection that the baseline held to the same bound over the same store does not hold."""
     place = pl.DataFrame(
-        {"arm": [arm.label for arm in arms], "place": [f"{arm.budget}:{arm.store}" for arm in arms]},
+        {"arm": [arm.label for arm in arms], "place": [f"{arm.held_to}:{arm.store}" for arm in arms]},
         schema={"arm": pl.String, "place": pl.String},
     )
     baselines = [arm.label for arm in arms if arm.reader == BASELINE]
@@ -126,6 +140,11 @@ def _answered(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataF
     answers = lake.table(ANSWERS, addresses.answers).read(["question_id", "evidence_hash", "text", "status"])
     answers = answers.rename({"text": "answer", "status": "answer_status"})
     return cells.join(answers, on=["question_id", "evidence_hash"], how="left", maintain_order="left")
+
+
+def _unasked(cells: pl.DataFrame) -> pl.DataFrame:
+    """Without a judge nothing is answered, and what the lake knows from other runs is no part of this one."""
+    return cells.with_columns(answer=pl.lit(None, pl.String), answer_status=pl.lit(None, pl.String))
 
 
 def _verdicts(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataFrame:
@@ -172,9 +191,7 @@ def _records(lake: Lake, addresses: Addresses) -> pl.DataFrame:
         "source_turn_ids",
     ]
     frames = [
-        lake.table(RECORDS, store.store)
-        .read(columns)
-        .sort("conversation_id", "position")
+        records(lake, store.store)
         .select(pl.lit(store.name).alias("store"), *columns)
         .with_columns(pl.col("position").cast(pl.Int64))
         for store in addresses.stores

@@ -2,21 +2,26 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
 
+from reports.completion_tables import completion_tables
 from reports.explorer import explorer_page
 from reports.figures import draw
 from reports.files import csv, inline, templates, write
 from reports.findings import Finding, findings, points, verdict
-from reports.results import Arm, Results
+from reports.folds import by_fold, fold_rows
+from reports.published import published
+from reports.results import EVIDENCE_METRICS, Arm, Results
+from reports.shown import Block, Fact, Head, Row, Shown, Table, interval, number_of
 from reports.tables import (
     ALL,
     PRIMARY,
+    REALISED,
     BudgetGroup,
     Cell,
     Estimate,
@@ -24,6 +29,7 @@ from reports.tables import (
     Statistics,
     clustered_rows,
     main_rows,
+    mixed_group,
     summarise,
 )
 
@@ -33,65 +39,11 @@ SHORT_DIGEST = 16
 OFFLINE = "offline"
 
 
-@dataclass(frozen=True)
-class Shown:
-    """One table cell as text; `mark` is best, above, below, equal, unclear or empty."""
-
-    value: str
-    by_question: str = ""
-    by_cluster: str = ""
-    n: str = ""
-    mark: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """`note` is what else must be known: that the arm uses gold, or its store where there are several."""
-
-    label: str
-    note: str
-    is_ceiling: bool
-    cells: tuple[Shown, ...]
-
-
-@dataclass(frozen=True)
-class Block:
-    """Rows of one budget."""
-
-    heading: str
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
-class Head:
-    """A column's head; `n` is given here where it is the same for every row, else in the cells."""
-
-    title: str
-    definition: str
-    n: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    caption: str
-    heads: tuple[Head, ...]
-    blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A label and its value; `full` is the whole of a digest shown short."""
-
-    label: str
-    value: str
-    full: str = ""
-
-
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """Write the report into `folder`, each file whole or not at all; returns what was written by name.
 
-    Names: `report` and, of an open split, `questions` (html), `markdown`, `main` and `clustered` (csv), one per figure
-    (svg).
+    Names: `report` and, of an open split, `questions` (html), `markdown`, `main`, `clustered` and, of a run with folds,
+    `folds` (csv), one per figure (svg).
     Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
     """
     statistics = summarise(results)
@@ -106,6 +58,8 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     }
     if results.sealing is None:  # the page tells questions and gold, which stay sealed in the lake
         texts["questions"] = ("questions.html", explorer_page(results))
+    if results.folds:
+        texts["folds"] = ("folds.csv", csv(fold_rows(results, tuple(EVIDENCE_METRICS))))
     texts |= {name: (f"{name}.svg", svg) for name, svg in figures.items()}
     folder.mkdir(parents=True, exist_ok=True)
     return {name: write(folder / file, text) for name, (file, text) in texts.items()}
@@ -122,7 +76,10 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         "limits": [each.text for each in found if each.kind == "limit"],
         "samples": f"{results.samples:,}",
         "seed": results.seed,
-        "evidence": _measure_table("Evidence handed over, %", statistics, _named(statistics, "evidence")),
+        "evidence": _evidence_tables(results, statistics),
+        "completion": completion_tables(results),
+        "published": published().source,
+        "folds": [_fold_table(results, statistics, measure) for measure in _fold_measures(results, statistics)],
         "differences": _marked(_difference_table(statistics), results, statistics),
         "by_kind": [
             _kind_table(results, statistics, measure)
@@ -131,12 +88,12 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         "cost": _measure_table(
             "Cost of a question",
             statistics,
-            [*_named(statistics, "cost"), *_named(statistics, "latency")],
+            [*_named(statistics, "cost"), *_named(statistics, "count"), *_named(statistics, "latency")],
         ),
         "scores": _score_table(results, statistics),
         "scores_by_kind": [_kind_table(results, statistics, m) for m in _score_measures(results, statistics)],
         "evidence_terms": _terms(statistics, "evidence"),
-        "cost_terms": [*_terms(statistics, "cost"), *_terms(statistics, "latency")],
+        "cost_terms": [*_terms(statistics, "cost"), *_terms(statistics, "count"), *_terms(statistics, "latency")],
         "figures": {name: inline(svg) for name, svg in figures.items()},
         "reuse": [_fact(label, value) for label, value in results.reuse.items()],
         "timings": [Fact(stage, _duration(seconds)) for stage, seconds in results.timings.items()],
@@ -174,15 +131,66 @@ def _terms(statistics: Statistics, family: str) -> list[Fact]:
     return [Fact(each.head, each.definition) for each in _named(statistics, family)]
 
 
-def _measure_table(caption: str, statistics: Statistics, columns: Sequence[Measure]) -> Table:
+def _measure_table(
+    caption: str,
+    statistics: Statistics,
+    columns: Sequence[Measure],
+    groups: Sequence[BudgetGroup] | None = None,
+    bare: Collection[str] = (),
+) -> Table:
+    """Arms of `groups` (all of them if None) by `columns`; those named in `bare` without intervals."""
     heads = [Head(measure.head, measure.definition) for measure in columns]
 
     def show(group: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
         measure = columns[place]
         found = statistics.estimates[Cell(arm.label, ALL, measure.name)]
-        return _show(statistics, group, arm, ALL, measure), found
+        shown = _show(statistics, group, arm, ALL, measure)
+        return (Shown(shown.value, n=shown.n) if measure.name in bare else shown), found
 
-    return _table(caption, heads, statistics.groups, show)
+    return _table(caption, heads, statistics.groups if groups is None else groups, show)
+
+
+CAPTIONS: Mapping[str, str] = {
+    "records": "Equal records: evidence handed over, %",
+    "tokens": "Equal tokens: evidence handed over, %",
+    "completion": "Equal completion: evidence handed over, %",
+    "none": "No budget: evidence handed over, %",
+    "mixed": "Budgets mixed, as the protocol asks: evidence handed over, %",
+}
+
+
+def _evidence_tables(results: Results, statistics: Statistics) -> list[Table]:
+    """A table for each kind of bound, with what every arm realised; all bounds in one ranking only where asked for."""
+    realised = [measure for measure in statistics.measures if measure.name in REALISED]
+    columns = [*_named(statistics, "evidence"), *realised]
+    groups = [*statistics.groups, *([mixed_group(statistics)] if results.mix_budgets else [])]
+    by_unit: dict[str, list[BudgetGroup]] = {}
+    for group in groups:
+        by_unit.setdefault(group.unit, []).append(group)
+    return [_measure_table(CAPTIONS[unit], statistics, columns, own, REALISED) for unit, own in by_unit.items()]
+
+
+def _fold_measures(results: Results, statistics: Statistics) -> list[Measure]:
+    shown = (PRIMARY, "gold_hit")
+    return [each for name in shown for each in statistics.measures if each.name == name] if results.folds else []
+
+
+def _fold_table(results: Results, statistics: Statistics, measure: Measure) -> Table:
+    """Each fold beside the pooled mean."""
+    folds = by_fold(results, (measure.name,))
+    heads = [Head("Pooled", measure.definition), *(Head(_unbroken(fold.conversations), "") for fold in folds)]
+
+    def show(group: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
+        if place == 0:
+            found = statistics.estimates[Cell(arm.label, ALL, measure.name)]
+            return _show(statistics, group, arm, ALL, measure), found
+        own = folds[place - 1].found.get((arm.label, measure.name), Estimate())
+        rivals = [folds[place - 1].found.get((each.label, measure.name), Estimate()).value for each in group.ranked]
+        known = [value for value in rivals if value is not None]
+        top = arm in group.ranked and len(known) > 1 and own.value == max(known) != min(known)
+        return Shown(number_of(measure)(own.value), n=f"{own.n:,}", mark="best" if top else ""), own
+
+    return _table(f"{measure.head} by fold, %", heads, statistics.groups, show)
 
 
 def _kind_table(results: Results, statistics: Statistics, measure: Measure) -> Table:
@@ -202,7 +210,7 @@ def _difference_table(statistics: Statistics) -> Table | None:
     columns = _named(statistics, "evidence")
     heads = [Head(measure.head, measure.definition) for measure in columns]
     groups = [
-        BudgetGroup(g.budget, g.words, tuple(a for a in g.ranked if a.label in statistics.baselines), ())
+        BudgetGroup(g.budget, g.unit, g.words, tuple(a for a in g.ranked if a.label in statistics.baselines), ())
         for g in statistics.groups
     ]
 
@@ -210,8 +218,8 @@ def _difference_table(statistics: Statistics) -> Table | None:
         found = statistics.differences[Cell(arm.label, ALL, columns[place].name)]
         mark = "" if found.value is None else verdict(found)
         value = points(found.value)
-        by_question = _range(found.low, found.high, points, " to ")
-        by_cluster = _range(found.cluster_low, found.cluster_high, points, " to ")
+        by_question = interval(found.low, found.high, points, " to ")
+        by_cluster = interval(found.cluster_low, found.cluster_high, points, " to ")
         return Shown(value, by_question, by_cluster, f"{found.n:,}", mark), found
 
     kept = [group for group in groups if group.ranked]
@@ -231,6 +239,11 @@ def _marked(table: Table | None, results: Results, statistics: Statistics) -> Ta
 
     blocks = tuple(replace(block, rows=tuple(map(row, block.rows))) for block in table.blocks)
     return replace(table, blocks=blocks)
+
+
+def _unbroken(names: Sequence[str]) -> str:
+    """Names with hyphens at which no line may end."""
+    return ", ".join(names).replace("-", "\u2011")
 
 
 def _score_measures(results: Results, statistics: Statistics) -> list[Measure]:
@@ -299,33 +312,15 @@ def _note(arm: Arm, stores: Collection[str]) -> str:
 
 def _show(statistics: Statistics, group: BudgetGroup, arm: Arm, kind: str, measure: Measure) -> Shown:
     found = statistics.estimates[Cell(arm.label, kind, measure.name)]
-    number = _number_of(measure)
+    number = number_of(measure)
     best = measure.ranks and arm.label in statistics.best(group, kind, measure.name)
     return Shown(
         number(found.value),
-        _range(found.low, found.high, number, "–"),
-        _range(found.cluster_low, found.cluster_high, number, "–"),
+        interval(found.low, found.high, number, "–"),
+        interval(found.cluster_low, found.cluster_high, number, "–"),
         f"{found.n:,}",
         "best" if best else "",
     )
-
-
-def _number_of(measure: Measure) -> Callable[[float | None], str]:
-    def show(value: float | None) -> str:
-        if value is None:
-            return "–"
-        if measure.is_share:
-            return f"{100 * value:.1f}"
-        if measure.family == "latency":
-            return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
-        return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
-
-    return show
-
-
-def _range(low: float | None, high: float | None, show: Callable[[float | None], str], dash: str) -> str:
-    """Empty also where both ends are one value: there resampling cannot show any uncertainty."""
-    return "" if low is None or high is None or low == high else f"{show(low)}{dash}{show(high)}"
 
 
 def _fact(label: str, value: Any) -> Fact:

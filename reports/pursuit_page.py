@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from reports.files import csv, inline, templates, write
 from reports.findings import percent, points, verdict
-from reports.page import DIGEST, SHORT_DIGEST, Block, Fact, Head, Row, Shown, Table
+from reports.page import DIGEST, SHORT_DIGEST
 from reports.pursuit_analysis import (
     CURVES,
     DIFFERENCE,
@@ -27,6 +27,7 @@ from reports.pursuit_analysis import (
 from reports.pursuit_figures import draw, preference_group
 from reports.pursuit_findings import comparisons, number, readings, signed
 from reports.pursuit_published import DIFFERS, OVERLAP, OVERLAP_BENCHMARK, OVERLAP_NOTE, SETTING, SOURCE
+from reports.shown import Block, Fact, Head, Row, Shown, Table
 from reports.tables import ALL, Estimate
 
 Show = Callable[[float | None], str]

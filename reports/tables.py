@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from reports.intervals import Floats, Integers, Means, bootstrap_means
-from reports.results import EVIDENCE_METRICS, Arm, Results
+from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
 
 ALL = "all"
 PRIMARY = "complete_evidence"
@@ -22,12 +22,16 @@ COSTS: Mapping[str, str] = {
     "records": "Records: in the evidence of a question, mean",
     "tokens": "Tokens: in the evidence of a question, mean",
     "calls": "Calls: access calls for a question, mean",
+    "asks": "Asks: times a model is asked for a question, mean",
     "replaced": f"Replaced, %: share of the evidence that {BASELINE_READER} at the same budget does not hold",
 }
 LATENCIES: Mapping[str, tuple[str, float]] = {
     "latency_ms_median": ("Latency median, ms: of a question, on this machine", 50.0),
     "latency_ms_p95": ("Latency p95, ms: 95th percentile of a question, on this machine", 95.0),
 }
+STOPPED = "over_budget"
+STOPPED_TITLE = "Stopped: questions on which the reader asked for more than its budget and was stopped, count"
+REALISED = ("records", "tokens", "calls", "asks", STOPPED)
 COLUMNS: Mapping[str, pl.DataType] = {
     "benchmark": pl.String(),
     "split": pl.String(),
@@ -42,8 +46,12 @@ COLUMNS: Mapping[str, pl.DataType] = {
 }
 
 
+# The bounds of evidence, in the order of a report's tables.
+UNITS: Mapping[int, str] = {0: "records", 1: "tokens", 2: "completion", 3: "none"}
+
+
 class Measure(NamedTuple):
-    """`name` as in main.csv, `title` as `Head: definition`, `family`: evidence, cost, latency or judged."""
+    """`name` as in main.csv, `title` as `Head: definition`, `family`: evidence, cost, count, latency or judged."""
 
     name: str
     title: str
@@ -90,9 +98,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class BudgetGroup:
-    """Arms of one budget, which alone may be compared. `ranked` by complete evidence; `ceilings` use gold."""
+    """Arms whose evidence is held to one bound, which alone may be compared. `ranked` by complete evidence.
+
+    `unit`: records, tokens, completion, none, or mixed. `ceilings` use gold.
+    """
 
     budget: str
+    unit: str
     words: str
     ranked: tuple[Arm, ...]
     ceilings: tuple[Arm, ...]
@@ -129,10 +141,17 @@ def measures(results: Results) -> tuple[Measure, ...]:
     """Every measure of a report in the order of its tables and of main.csv."""
     return (
         *(Measure(name, title, "evidence") for name, title in EVIDENCE_METRICS.items()),
-        *(Measure(name, title, "cost") for name, title in COSTS.items()),
+        *(Measure(name, title, "cost") for name, title in costs(results).items()),
+        Measure(STOPPED, STOPPED_TITLE, "count"),
         *(Measure(name, title, "latency") for name, (title, _) in LATENCIES.items()),
         *(each for judge in results.judges for each in judged_measures(judge)),
     )
+
+
+def costs(results: Results) -> Mapping[str, str]:
+    """The costs that the run knows: asks of a model only where an arm may ask one."""
+    asked = "asks" in results.cells.columns and results.cells["asks"].count() > 0
+    return {name: title for name, title in COSTS.items() if name != "asks" or asked}
 
 
 def judged_measures(judge: str) -> tuple[Measure, Measure]:
@@ -163,11 +182,12 @@ def summarise(results: Results) -> Statistics:
         cells, values = _stack(kind, rows, columns, baselines)
         rng = np.random.default_rng([results.seed, zlib.crc32(kind.encode())])
         means = bootstrap_means(values, grid.conversations[rows], samples=results.samples, rng=rng)
-        found = _estimates(means)
+        found = estimates_of(means)
         split = len(columns)
         estimates |= dict(zip(cells[:split], found[:split], strict=True))
         differences |= dict(zip(cells[split:], found[split:], strict=True))
         estimates |= _latencies(kind, rows, results.arms, grid.latency)
+        estimates |= _stopped(kind, rows, results.arms, grid.stopped)
     return Statistics(measures(results), estimates, differences, baselines, _groups(results.arms, estimates))
 
 
@@ -187,28 +207,32 @@ def overall(results: Results) -> pl.DataFrame:
 
 
 def baseline_of(arms: Sequence[Arm]) -> Mapping[str, str]:
-    """Label of each arm's baseline: `hybrid` with the same budget over the same store, itself left out.
+    """Label of each arm's baseline: `hybrid` held to the same bound over the same store, itself left out.
 
     Where parameters make several such arms, the shortest label is meant.
     """
     candidates = sorted((a for a in arms if a.reader == BASELINE_READER), key=lambda a: len(a.label))
     found: dict[str, str] = {}
     for arm in arms:
-        same = [b.label for b in candidates if (b.budget, b.store) == (arm.budget, arm.store)]
+        same = [b.label for b in candidates if (b.held_to, b.store) == (arm.held_to, arm.store)]
         if same and same[0] != arm.label:
             found[arm.label] = same[0]
     return found
 
 
 def budget_words(arm: Arm) -> str:
-    """An arm's budget as a reader of the report would say it: `10 records`, `2,000 tokens`, `no budget`."""
-    if arm.k == UNBOUNDED:
+    """What an arm's evidence is held to, as a reader of the report would say it.
+
+    `10 records`, `2,000 tokens`, `no budget`, `C6 after 10 records`.
+    """
+    if arm.held_to == UNBOUNDED:
         return "no budget"
-    match = re.fullmatch(r"([a-zA-Z]?)(\d+)", arm.k)
-    unit = {"": "records", "k": "records", "t": "tokens", "c": "calls"}.get(match[1].lower()) if match else None
-    if match is None or unit is None:
-        return f"budget {arm.budget}"
-    return f"{int(match[2]):,} {unit if int(match[2]) != 1 else unit[:-1]}"
+    match = re.fullmatch(r"([kt]?)(\d+)", arm.held_to)
+    if match:
+        unit = "token" if match[1] == "t" else "record"
+        return f"{int(match[2]):,} {unit}{'s' if int(match[2]) != 1 else ''}"
+    point, plus, first = arm.held_to.partition("+")
+    return f"{point} after {first} records" if plus else f"budget {arm.held_to}"
 
 
 def series_of(arm: Arm) -> str:
@@ -224,17 +248,18 @@ class _Grid:
     """Every measure's (questions, arms) matrix, NaN where not in the denominator."""
 
     arms: Sequence[Arm]
-    kinds: Sequence[str]
+    kinds: Sequence[tuple[str, ...]]
     apart: Sequence[str]
     conversations: Integers
     matrices: Mapping[str, Floats]
     latency: Floats
+    stopped: Floats
 
     @classmethod
     def of(cls, results: Results) -> "_Grid":
         place = _Placer(results)
         at = place(results.cells, "cells")
-        matrices = {name: place.matrix(results.cells, name, at) for name in (*EVIDENCE_METRICS, *COSTS)}
+        matrices = {name: place.matrix(results.cells, name, at) for name in (*EVIDENCE_METRICS, *costs(results))}
         for judge in results.judges:
             verdicts = results.verdicts.filter(pl.col("judge") == judge)
             strict, judged = judged_measures(judge)
@@ -248,13 +273,17 @@ class _Grid:
         codes = {c: i for i, c in enumerate(questions["conversation_id"].unique(maintain_order=True))}
         conversations = np.array([codes[c] for c in questions["conversation_id"]], dtype=np.int64)
         latency = place.matrix(results.cells, "latency_ms", at)
-        kinds = questions["kind"].to_list()
-        return cls(results.arms, kinds, results.apart, conversations, matrices, latency)
+        kinds: list[tuple[str, ...]] = [(kind,) for kind in questions["kind"]]
+        if ABSTENTION in questions.columns:
+            kinds = [(*own, ABSTENTION) if it else own for own, it in zip(kinds, questions[ABSTENTION], strict=True)]
+        halted = results.cells.with_columns(halted=pl.col("stop_reason") == STOPPED)
+        stopped = place.matrix(halted, "halted", at)
+        return cls(results.arms, kinds, results.apart, conversations, matrices, latency, stopped)
 
     def rows(self, kind: str) -> Integers:
         """Questions of a kind; the overall row leaves out the kinds that stay apart."""
         apart = self.apart if kind == ALL else ()
-        wanted = [i for i, own in enumerate(self.kinds) if kind in (ALL, own) and own not in apart]
+        wanted = [i for i, own in enumerate(self.kinds) if kind in (ALL, *own) and own[0] not in apart]
         return np.array(wanted, dtype=np.int64)
 
     def columns(self) -> dict[tuple[str, str], Floats]:
@@ -308,7 +337,8 @@ def _stack(
     return cells, np.column_stack(values) if values else np.empty((len(rows), 0))
 
 
-def _estimates(means: Means) -> list[Estimate]:
+def estimates_of(means: Means) -> list[Estimate]:
+    """An estimate a column."""
     ends = (means.mean, means.low, means.high, means.cluster_low, means.cluster_high)
     mean, low, high, cluster_low, cluster_high = ([_known(each) for each in end.tolist()] for end in ends)
     counts = means.n.tolist(), means.clusters.tolist()
@@ -331,26 +361,49 @@ def _latencies(kind: str, rows: Integers, arms: Sequence[Arm], latency: Floats) 
     return found
 
 
+def _stopped(kind: str, rows: Integers, arms: Sequence[Arm], stopped: Floats) -> dict[Cell, Estimate]:
+    """How many of an arm's known cells were stopped at the budget; None where no cell is known."""
+    found: dict[Cell, Estimate] = {}
+    for i, arm in enumerate(arms):
+        column = stopped[rows, i]
+        known = column[~np.isnan(column)]
+        found[Cell(arm.label, kind, STOPPED)] = Estimate(float(known.sum()) if len(known) else None, n=len(known))
+    return found
+
+
+def mixed_group(statistics: Statistics) -> BudgetGroup:
+    """Arms of every budget in one ranking, which says little: the larger budget alone ranks higher."""
+    arms = [arm for group in statistics.groups for arm in group.ranked]
+    ceilings = tuple(arm for group in statistics.groups for arm in group.ceilings)
+    return BudgetGroup("mixed", "mixed", "all budgets, mixed", _ranked(arms, statistics.estimates), ceilings)
+
+
 def _groups(arms: Sequence[Arm], estimates: Mapping[Cell, Estimate]) -> tuple[BudgetGroup, ...]:
+    ordered = sorted(arms, key=_budget_order)
+    found = []
+    for key, members in groupby(ordered, key=_budget_order):
+        group = list(members)
+        ranked = _ranked([a for a in group if not a.uses_gold], estimates)
+        ceilings = tuple(a for a in group if a.uses_gold)
+        found.append(BudgetGroup(group[0].held_to, UNITS[key[0]], budget_words(group[0]), ranked, ceilings))
+    return tuple(found)
+
+
+def _ranked(arms: Sequence[Arm], estimates: Mapping[Cell, Estimate]) -> tuple[Arm, ...]:
+    """Most complete evidence first, unknown last."""
+
     def merit(arm: Arm) -> float:
         value = estimates[Cell(arm.label, ALL, PRIMARY)].value
         return math.inf if value is None else -value
 
-    ordered = sorted(arms, key=_budget_order)
-    found = []
-    for _, members in groupby(ordered, key=_budget_order):
-        group = list(members)
-        ranked = tuple(sorted((a for a in group if not a.uses_gold), key=merit))
-        ceilings = tuple(a for a in group if a.uses_gold)
-        found.append(BudgetGroup(group[0].budget, budget_words(group[0]), ranked, ceilings))
-    return tuple(found)
+    return tuple(sorted(arms, key=merit))
 
 
-def _budget_order(arm: Arm) -> tuple[bool, str, int, str]:
-    """Records before tokens before calls, each by size; no budget last."""
-    match = re.fullmatch(r"([a-zA-Z]*)(\d+)", arm.k)
-    unit, size = (match[1], int(match[2])) if match else (arm.k, 0)
-    return (arm.k == UNBOUNDED, {"": "0", "k": "0", "t": "1"}.get(unit, unit), size, arm.budget)
+def _budget_order(arm: Arm) -> tuple[int, int, str]:
+    """Records before tokens before completion, each by size; no budget last. The first is a place in `UNITS`."""
+    match = re.fullmatch(r"([a-zA-Z]*)(\d+)(.*)", arm.held_to)
+    unit, size = (match[1] if not match[3] else "C", int(match[2])) if match else (arm.held_to, 0)
+    return ({"": 0, "k": 0, "t": 1, UNBOUNDED: 3}.get(unit, 2), size, arm.held_to)
 
 
 def _rows(

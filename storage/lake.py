@@ -10,7 +10,7 @@ from storage.places import is_remote, place
 from storage.schemas import TableSpec
 from storage.tables import KeyedTable, write_whole
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Lake:
@@ -53,6 +53,20 @@ class Lake:
     def scopes(self, spec: TableSpec) -> list[str]:
         """The scopes that a table has parts of, as the first digits of their addresses."""
         return sorted(path.name for path in (self.root / spec.name).glob("*") if path.is_dir())
+
+    def hand_over(self, spec: TableSpec, scope: str, to: str) -> None:
+        """Give the part of a table that was written under one address another, which was not known before.
+
+        Where the other holds rows already they are the same, since addresses are of content, and these are dropped.
+        """
+        written, target = self.table(spec, scope), self.table(spec, to)
+        if not is_remote(self.root) and written.holds_any() and not target.holds_any():
+            written.folder.rename(target.folder)
+            return
+        for part in written.parts():
+            if not (target.folder / part.name).exists():
+                write_whole(target.folder / part.name, part.read_bytes())
+            part.unlink()
 
     @property
     def vectors(self) -> Path:

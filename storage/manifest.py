@@ -20,6 +20,7 @@ FIELDS = (
     "prompts",
     "answerer",
     "judges",
+    "sufficiency",
     "statistics",
     "failure policy",
     "denominators",

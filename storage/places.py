@@ -26,6 +26,12 @@ def place(address: str | Path) -> Path:
         ) from error
 
 
+def spelled(address: str | Path) -> str:
+    """One spelling for each place, so that it can name what is kept in memory for it."""
+    text = str(address)
+    return text.rstrip("/") if "://" in text else str(Path(text).resolve())
+
+
 def is_remote(path: Path) -> bool:
     """Whether a place lies in an object store."""
     return "://" in str(path)

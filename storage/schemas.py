@@ -36,21 +36,35 @@ DATASETS = TableSpec(
     ),
     ("source",),
 )
+SESSIONS = TableSpec(
+    "sessions",
+    pa.schema(
+        [
+            _field("session", _TEXT, "address of the content"),
+            _field("place", pa.int32(), "turns from the start of the session"),
+            _field("name", _TEXT, "what follows the prefix in a turn's id"),
+            _field("speaker", _TEXT),
+            _field("text", _TEXT),
+            _field("caption", _TEXT, null=True),
+        ]
+    ),
+    ("session", "place"),
+)
 CONVERSATIONS = TableSpec(
     "conversations",
     pa.schema(
         [
-            _field("id", _TEXT),
             _field("conversation_id", _TEXT),
+            _field("place", pa.int32(), "sessions from the start of the conversation"),
+            _field("session", _TEXT, "address of the content"),
             _field("session_id", _TEXT),
+            _field("prefix", _TEXT, "what stands before a turn's name in its id"),
             _field("position", pa.int32(), "turns from the start of the conversation"),
-            _field("speaker", _TEXT),
-            _field("text", _TEXT),
-            _field("caption", _TEXT, null=True),
+            _field("turns", pa.int32(), "turns of the session"),
             _field("said_at", _TIME, "local time of the session", null=True),
         ]
     ),
-    ("id",),
+    ("conversation_id", "place"),
 )
 QUESTIONS = TableSpec(
     "questions",
@@ -84,18 +98,32 @@ RECORDS = TableSpec(
     "records",
     pa.schema(
         [
-            _field("id", _TEXT),
-            _field("conversation_id", _TEXT),
-            _field("session_id", _TEXT),
-            _field("position", pa.int32(), "records from the start of the conversation"),
+            _field("unit", _TEXT, "address of the session that the writer saw"),
+            _field("place", pa.int32(), "records from the start of the unit"),
+            _field("name", _TEXT, "what follows the prefix in the record's id"),
             _field("speaker", _TEXT),
-            _field("said_at", _TIME, "local time of the session", null=True),
             _field("text", _TEXT),
-            _field("source_turn_ids", _IDS),
-            _field("tokens", pa.int32(), "tokens of the rendered record"),
+            _field("sources", _IDS, "names of the source turns"),
+            _field("tokens", pa.int32(), "tokens of the text"),
         ]
     ),
-    ("id",),
+    ("unit", "place"),
+)
+HOLDINGS = TableSpec(
+    "holdings",
+    pa.schema(
+        [
+            _field("conversation_id", _TEXT),
+            _field("place", pa.int32(), "sessions from the start of the conversation"),
+            _field("unit", _TEXT, "address of the session that the writer saw"),
+            _field("session_id", _TEXT),
+            _field("prefix", _TEXT, "what stands before a record's name in its id"),
+            _field("position", pa.int32(), "records from the start of the conversation"),
+            _field("records", pa.int32(), "records of the unit"),
+            _field("said_at", _TIME, "local time of the session", null=True),
+        ]
+    ),
+    ("conversation_id", "place"),
 )
 EMBEDDINGS = TableSpec(
     "embeddings",
@@ -125,6 +153,18 @@ POOLS = TableSpec(
     ),
     ("question_id",),
 )
+FITS = TableSpec(
+    "fits",
+    pa.schema(
+        [
+            _field("reader", _TEXT, "printed form"),
+            _field("conversation_id", _TEXT, "the conversation that is read with these weights"),
+            _field("weights", pa.list_(pa.float64())),
+            _field("trained_on", _IDS, "conversations whose gold was seen; never the one that is read"),
+        ]
+    ),
+    ("reader", "conversation_id"),
+)
 STATES = TableSpec(
     "states",
     pa.schema(
@@ -151,6 +191,10 @@ SELECTIONS = TableSpec(
             _field("stop_reason", _TEXT),
             _field("latency_ms", pa.float64(), "milliseconds"),
             _field("trace", pa.list_(_STEP)),
+            _field("asks", pa.int32(), "requests to a model; null: the reader asks none", null=True),
+            _field("prompt_tokens", pa.int64(), "tokens of those requests", null=True),
+            _field("completion_tokens", pa.int64(), "tokens of their replies", null=True),
+            _field("fallbacks", pa.int32(), "replies that could not be used; null as in asks", null=True),
         ]
     ),
     ("arm", "question_id"),
@@ -174,22 +218,100 @@ VERDICTS = TableSpec(
         [
             _field("question_id", _TEXT),
             _field("answer", _TEXT, "SHA-256 of the answer's text"),
-            _field("score", pa.float64(), "in [0, 1]", null=True),
-            _field("label", _TEXT, null=True),
+            _field("score", pa.float64(), "in [0, 1]; mean of the repeats that were judged", null=True),
+            _field("label", _TEXT, "majority of the repeats", null=True),
             _field("status", _TEXT),
             _field("raw", _TEXT, null=True),
+            _field("scores", pa.list_(pa.float64()), "one a repeat; null: not judged"),
         ]
     ),
     ("question_id", "answer"),
 )
+SUFFICIENCY = TableSpec(
+    "sufficiency",
+    pa.schema(
+        [
+            _field("question_id", _TEXT),
+            _field("evidence_hash", _TEXT),
+            _field("label", _TEXT, "sufficient, insufficient, uncertain", null=True),
+            _field("status", _TEXT),
+            _field("votes", _IDS, "of the judges in order, then of the adjudicator if asked; null: not read"),
+            _field("raw", _TEXT, null=True),
+        ]
+    ),
+    ("question_id", "evidence_hash"),
+)
 _SHARE = [
     _field(name, pa.float64(), "in [0, 1]", null=True)
-    for name in ("gold_hit", "evidence_recall", "complete_evidence", "session_recall", "complete_sessions")
+    for name in (
+        "gold_hit",
+        "evidence_recall",
+        "complete_evidence",
+        "session_recall",
+        "complete_sessions",
+        "turn_hit",
+        "user_recall_any",
+        "user_recall_all",
+    )
 ]
 SCORES = TableSpec(
     "scores",
     pa.schema([_field("question_id", _TEXT), _field("evidence_hash", _TEXT), *_SHARE]),
     ("question_id", "evidence_hash"),
+)
+_TOKEN = pa.struct([("token", _TEXT), ("logprob", pa.float64())])
+CALLS = TableSpec(
+    "calls",
+    pa.schema(
+        [
+            _field("request", _TEXT, "digest of model, messages, sampling, prompt and repeat"),
+            _field("model", _TEXT),
+            _field("endpoint", _TEXT),
+            _field("prompt", _TEXT, "digest of the prompt file"),
+            _field("repeat", pa.int32()),
+            _field("purpose", _TEXT),
+            _field("text", _TEXT, null=True),
+            _field("status", _TEXT),
+            _field("finish_reason", _TEXT, "null: no reply was had", null=True),
+            _field("characters", pa.int64(), "characters sent"),
+            _field("prompt_tokens", pa.int64(), "tokens", null=True),
+            _field("completion_tokens", pa.int64(), "tokens", null=True),
+            _field("cost", pa.float64(), "US dollars; null: unknown price", null=True),
+            _field("latency_s", pa.float64(), "seconds", null=True),
+            _field("attempts", pa.int32()),
+            _field("error", _TEXT, null=True),
+            _field("top_logprobs", pa.list_(_TOKEN), "of the first token", null=True),
+            _field("answered_at", _TIME, "UTC"),
+        ]
+    ),
+    ("request", "status"),
+)
+STARTS = TableSpec(
+    "starts",
+    pa.schema(
+        [
+            _field("run", _TEXT),
+            _field("protocol", _TEXT, "JSON"),
+            _field("stages", _IDS),
+            _field("started_at", _TIME, "UTC"),
+            _field("host", _TEXT),
+            _field("process", pa.int64(), "process id on the host"),
+            _field("flow_run", _TEXT, "Prefect's id", null=True),
+        ]
+    ),
+    ("run",),
+)
+RANKINGS = TableSpec(
+    "rankings",
+    pa.schema(
+        [
+            _field("arm", _TEXT),
+            _field("question_id", _TEXT),
+            _field("ndcg", pa.float64(), "in [0, 1]", null=True),
+            _field("user_ndcg_any", pa.float64(), "in [0, 1]", null=True),
+        ]
+    ),
+    ("arm", "question_id"),
 )
 RUNS = TableSpec(
     "runs",
@@ -198,7 +320,7 @@ RUNS = TableSpec(
             _field("run", _TEXT),
             _field("protocol", _TEXT, "name"),
             _field("digest", _TEXT, "protocol digest"),
-            _field("started_at", _TIME, "UTC"),
+            _field("ended_at", _TIME, "UTC"),
             _field("summary", _TEXT, "JSON: counts, reuse, timings in seconds"),
         ]
     ),

@@ -3,13 +3,14 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from readers.types import Budget, Note, OverBudget
+from readers.types import Asked, Budget, Note, OverBudget
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 _TOKEN = re.compile(r"[a-z0-9]{2,}")
@@ -24,41 +25,56 @@ class Library:
         self.embed = embed
         self.places = {note.id: place for place, note in enumerate(self.notes)}
         self.tokens = np.array([note.tokens for note in self.notes], np.int32)
+        self._named: dict[str, list[int]] = {}
 
     @cached_property
-    def postings(self) -> dict[str, list[tuple[int, float]]]:
-        """Token → (place, 1 + ln(1 + tf)) of the records that hold it in text or speaker."""
+    def postings(self) -> dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]]:
+        """Token → places and 1 + ln(1 + tf) of the records that hold it in text or speaker."""
         found: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for place, note in enumerate(self.notes):
             for token, count in Counter(_TOKEN.findall(f"{note.text} {note.speaker}".lower())).items():
                 found[token].append((place, 1.0 + math.log1p(count)))
+        columns = {token: zip(*held, strict=True) for token, held in found.items()}
+        return {token: (np.array(next(own), np.intp), np.array(next(own))) for token, own in columns.items()}
+
+    @cached_property
+    def lowered(self) -> list[tuple[str, str]]:
+        """Each record's text and speaker in lower case."""
+        return [(note.text.lower(), note.speaker.lower()) for note in self.notes]
+
+    @cached_property
+    def sessions(self) -> dict[int, list[int]]:
+        """Session → places in time order."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for place, note in enumerate(self.notes):
+            found[note.session].append(place)
         return dict(found)
 
     def by_words(self, cue: str) -> list[int]:
         """Places of the records that share a token with `cue`, by the sum of (1 + ln(1 + tf)) ln(1 + N / (1 + df))."""
-        scores: dict[int, float] = defaultdict(float)
+        scores = np.zeros(len(self.notes))
         for token in dict.fromkeys(_TOKEN.findall(cue.lower())):
-            held = self.postings.get(token, [])
-            weight = math.log1p(len(self.notes) / (1 + len(held)))
-            for place, frequency in held:
-                scores[place] += frequency * weight
-        return sorted(scores, key=lambda place: (-scores[place], place))
+            if token in self.postings:
+                places, frequencies = self.postings[token]
+                scores[places] += frequencies * math.log1p(len(self.notes) / (1 + len(places)))
+        found = np.flatnonzero(scores)
+        best_first: list[int] = found[np.argsort(-scores[found], kind="stable")].tolist()
+        return best_first
 
     def by_name(self, name: str) -> list[int]:
         """Places of the records that hold `name`, by how often, two more where its bearer speaks."""
         wanted = name.lower()
-        scores = {
-            place: note.text.lower().count(wanted) + 2 * (note.speaker.lower() == wanted)
-            for place, note in enumerate(self.notes)
-        }
-        return sorted((place for place in scores if scores[place]), key=lambda place: (-scores[place], place))
+        if wanted not in self._named:
+            scores = [text.count(wanted) + 2 * (speaker == wanted) for text, speaker in self.lowered]
+            found = (place for place, score in enumerate(scores) if score)
+            self._named[wanted] = sorted(found, key=lambda place: -scores[place])
+        return self._named[wanted]
 
     def by_session(self, anchor: str) -> list[int]:
         """Places of the anchor's session in time order; none for an unknown anchor."""
         if anchor not in self.places:
             return []
-        session = self.notes[self.places[anchor]].session
-        return [place for place, note in enumerate(self.notes) if note.session == session]
+        return self.sessions[self.notes[self.places[anchor]].session]
 
     def by_time(self, anchor: float, days: float) -> list[int]:
         """Places within `days` of `anchor` (seconds since the epoch), nearest first."""
@@ -75,7 +91,25 @@ class QuestionAccess:
     def __init__(self, library: Library, budget: Budget) -> None:
         self._library = library
         self._limit = budget.calls
+        self._found: dict[str, list[int]] = {}
         self.calls = 0
+
+    @property
+    def asked(self) -> Asked | None:
+        """What a model was asked; None where there is no model to ask."""
+        return None
+
+    def ask(self, prompt: str, **variables: str) -> str:
+        """Raises `ValueError`: there is no model to ask. See `tasks.model_access`."""
+        raise ValueError(f"prompt {prompt}: a reader with a model expected")
+
+    def first_tokens(self, prompt: str, each: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
+        """Raises `ValueError` as `ask` does."""
+        raise ValueError(f"prompt {prompt}: a reader with a model expected")
+
+    def rerank(self, question: str, texts: Sequence[str], dialect: str) -> NDArray[np.float64]:
+        """Raises `ValueError` as `ask` does."""
+        raise ValueError("rerank: a reader with a model expected")
 
     def everything(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """All record ids in time order and their token counts."""
@@ -95,7 +129,9 @@ class QuestionAccess:
 
     def text(self, cue: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
         """Records that share words with `cue`."""
-        return self._view(self._library.by_words(cue), most, without)
+        if cue not in self._found:
+            self._found[cue] = self._library.by_words(cue)
+        return self._view(self._found[cue], most, without)
 
     def entity(self, name: str, most: int, without: Collection[str]) -> tuple[Note, ...]:
         """Records that hold `name`, its bearer's own first at equal counts."""
@@ -114,4 +150,4 @@ class QuestionAccess:
             raise OverBudget("retrieval calls", self._limit)
         self.calls += 1
         notes = (self._library.notes[place] for place in places)
-        return tuple(note for note in notes if note.id not in without)[:most]
+        return tuple(islice((note for note in notes if note.id not in without), max(most, 0)))

@@ -1,8 +1,8 @@
 """What an arm is: reader, parameters, budget and store, with a printed form that parses back."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from readers import READERS
@@ -11,7 +11,9 @@ from storage.errors import InputError
 from tasks import specs
 
 ORACLE = "oracle"
-_BUDGET = re.compile(r"k(?P<records>\d+)|t(?P<tokens>\d+)|all|r(?P<rounds>\d+)c(?P<calls>\d+)n(?P<new>\d+)")
+_BUDGET = re.compile(
+    r"(?P<point>C\d+)?(?:r(?P<rounds>\d+)c(?P<calls>\d+)n(?P<new>\d+))?(?:k(?P<records>\d+)|t(?P<tokens>\d+))?|all"
+)
 
 # BFR's budget points: completion calls, one a round for a schedule of one view. The paper publishes the points'
 # realised sizes; 30 new records hold up to C6, and C9's mean size of 59.2 needs 50.
@@ -57,16 +59,35 @@ class Arm:
         return isinstance(self.reader, Oracle)
 
     @property
+    def model(self) -> str | None:
+        """The protocol's name of the model that the reader asks; None for one that asks none."""
+        name: str | None = getattr(self.reader, "model", None)
+        return name
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The prompts that the reader may ask its model."""
+        names: tuple[str, ...] = getattr(self.reader, "prompts", ())
+        return names
+
+    @property
+    def learns(self) -> bool:
+        """Whether the reader has weights that are fitted on other conversations' gold."""
+        return hasattr(self.reader, "fitted")
+
+    @property
     def limits(self) -> Budget:
         """The budget that the reader is held to."""
         return budget(self.budget)
 
 
-def arms(forms: Sequence[str], budgets: Sequence[str], stores: Sequence[str]) -> list[Arm]:
+def arms(
+    forms: Sequence[str], budgets: Sequence[str], stores: Sequence[str], models: Collection[str] = ()
+) -> list[Arm]:
     """All arms that `forms` name, in order, without repeats.
 
     A form without a budget is taken at each of `budgets`, one without a store over the first of `stores`.
-    Raises `InputError` for what cannot be parsed, an unknown reader, parameter, budget or store.
+    Raises `InputError` for what cannot be parsed, an unknown reader, parameter, budget, store or model.
     """
     found: dict[str, Arm] = {}
     for form in forms:
@@ -77,6 +98,7 @@ def arms(forms: Sequence[str], budgets: Sequence[str], stores: Sequence[str]) ->
         if store not in stores:
             raise InputError(f"arm {form!r}: one of the stores {', '.join(stores)} expected, {store!r} found")
         reader = specs.make(ARM_READERS, match["reader"], "reader")
+        _check_model(form, reader, models)
         if not match["budget"] and not budgets:
             raise InputError(f"arm {form!r}: a budget expected, none found; write {form}@k10 or set budgets")
         for text in [match["budget"]] if match["budget"] else budgets:
@@ -89,24 +111,27 @@ def arms(forms: Sequence[str], budgets: Sequence[str], stores: Sequence[str]) ->
 def budget(text: str) -> Budget:
     """`k10`: ten records; `t2000`: 2,000 tokens; `all`: no bound; `C6`, `r3c6n30`: completion after a first set.
 
-    The latter bound rounds, retrieval calls and new records. Raises `InputError` for anything else.
+    The latter bound rounds, retrieval calls and new records; `C6k40` and `C6t2000` bound the whole evidence too, so
+    that a reader that completes stands beside one that does not. Raises `InputError` for anything else.
     """
-    if text in POINTS:
-        return POINTS[text]
     match = _BUDGET.fullmatch(text)
-    if not match:
+    point = match["point"] if match else None
+    if not match or not text or (point and (point not in POINTS or match["rounds"])):
         raise InputError(
-            f"budget: k<records>, t<tokens>, all, r<rounds>c<calls>n<new records> "
-            f"or one of {', '.join(POINTS)} expected, {text!r} found"
+            f"budget: k<records>, t<tokens>, all, r<rounds>c<calls>n<new records> or one of {', '.join(POINTS)}, "
+            f"the last two also with k<records> or t<tokens> behind, expected, {text!r} found"
         )
-    number = {name: int(value) for name, value in match.groupdict().items() if value}
-    return Budget(
-        records=number.get("records"),
-        tokens=number.get("tokens"),
-        calls=number.get("calls"),
-        rounds=number.get("rounds"),
-        new_records=number.get("new"),
-    )
+    number = {name: int(match[name]) for name in ("records", "tokens", "rounds", "calls") if match[name]}
+    steps = POINTS[point] if point else Budget(new_records=int(match["new"]) if match["new"] else None)
+    return replace(steps, **number)
+
+
+def _check_model(form: str, reader: Any, models: Collection[str]) -> None:
+    """A reader that asks a model names one of the protocol's."""
+    name = getattr(reader, "model", None)
+    if name is not None and name not in models:
+        wanted = f"one of the models {', '.join(models)}" if models else "a [models.NAME] table in the protocol"
+        raise InputError(f"arm {form!r}: {wanted} expected, named as (model=NAME); {name or 'no name'!r} found")
 
 
 def _check_fit(form: str, reader: Any, limits: Budget) -> None:

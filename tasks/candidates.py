@@ -1,50 +1,59 @@
-"""The candidate pools of one conversation's questions, saved once for all readers."""
+"""The candidate pools of the questions of some conversations, saved once for all readers."""
 
-import numpy as np
+from collections.abc import Collection
+from typing import Any
+
 import polars as pl
 
-from storage import vectors
 from storage.lake import Lake
+from storage.records import Question
 from storage.schemas import POOLS
 from tasks import specs
-from tasks.index import embedded
-from tasks.plan import Plan, StorePlan
+from tasks.index import embedded, haystack
+from tasks.plan import Conversations, Plan, StorePlan
 from tasks.pool import FUSIONS, Lexicon, candidates
 from tasks.shard import shard
 
 
-def build_pools(plan: Plan, store: StorePlan, conversation_id: str) -> int:
-    """Pools of the conversation's questions that have none; returns how many were made."""
-    lake = Lake(plan.lake)
-    table = lake.table(POOLS, store.pool)
-    missing = missing_pools(plan, store, conversation_id)
-    questions = {question.id: question for question in plan.questions(conversation_id) if question.id in missing}
-    ids = list(questions)
-    if not ids:
-        return 0
-    indexed = vectors.read(lake.vectors, store.index, conversation_id)
-    texts = {record.id: record.text for record in plan.records(store, conversation_id)}
-    lexicon = Lexicon([texts[id] for id in indexed.ids])
-    fusion = specs.make(FUSIONS, store.fusion, "pool.fusion")
-    queries = embedded(plan, store, [questions[id].text for id in ids])
+def build_pools(plan: Plan, store: StorePlan, conversation_ids: Collection[str]) -> int:
+    """Pools of the conversations' questions that have none; returns how many were made.
+
+    A question is searched in its own conversation alone, over every record of it: a pool is exact at every size.
+    """
+    missing = missing_pools(plan, store, conversation_ids)
     rows = []
-    for id, query in zip(ids, queries, strict=True):
-        found = candidates(indexed.vectors, query, lexicon.scores(questions[id].text), store.size, fusion)
+    for conversation_id in conversation_ids:
+        questions = [question for question in plan.questions(conversation_id) if question.id in missing]
+        if questions:
+            rows += _pools(plan, store, conversation_id, questions)
+    return Lake(plan.lake).table(POOLS, store.pool).append(rows)
+
+
+def _pools(plan: Plan, store: StorePlan, conversation_id: str, questions: list[Question]) -> list[dict[str, Any]]:
+    records = plan.record_frame(store, conversation_id)
+    vectors = haystack(plan, store, records)
+    lexicon = Lexicon(records["text"].to_list())
+    fusion = specs.make(FUSIONS, store.fusion, "pool.fusion")
+    queries = embedded(plan, store, [question.text for question in questions])
+    ids = records["id"].to_numpy()
+    rows = []
+    for question, query in zip(questions, queries, strict=True):
+        found = candidates(vectors, query, lexicon.scores(question.text), store.size, fusion)
         rows.append(
             {
-                "question_id": id,
-                "record_ids": np.asarray(indexed.ids, dtype=object)[found.rows],
+                "question_id": question.id,
+                "record_ids": ids[found.rows],
                 "native": found.native,
                 "dense": found.dense,
                 "lexical": found.lexical,
             }
         )
-    return table.append(rows)
+    return rows
 
 
-def missing_pools(plan: Plan, store: StorePlan, conversation_id: str | None = None) -> set[str]:
-    """The run's questions without a pool, of one conversation or of all."""
-    ids = [question.id for question in plan.questions(conversation_id)]
+def missing_pools(plan: Plan, store: StorePlan, conversations: Conversations | None = None) -> set[str]:
+    """The run's questions without a pool, of one conversation, of some or of all."""
+    ids = [question.id for question in plan.questions(conversations)]
     expected = pl.DataFrame({"question_id": ids}, schema={"question_id": pl.String})
     return set(Lake(plan.lake).table(POOLS, store.pool).missing(expected)["question_id"])
 

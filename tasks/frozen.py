@@ -1,7 +1,7 @@
 """What a freeze fixes of a plan and of the code that carries it out."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from tasks import specs
 from tasks.provenance import code
 
 if TYPE_CHECKING:
+    from tasks.arms import Arm
     from tasks.plan import Plan
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -38,7 +39,7 @@ def fields(plan: "Plan") -> dict[str, Any]:
             "seal": sealed.id,
             "kinds": list(plan.kinds),
             "conversations": list(plan.conversations),
-            "questions": list(getattr(plan, "named", ())),
+            "questions": list(plan.named),
             "limit": plan.limit,
         },
         "arms": {
@@ -50,7 +51,7 @@ def fields(plan: "Plan") -> dict[str, Any]:
             }
             for arm in plan.arms
         },
-        "models": {model.name: model.identity() for model in getattr(plan, "models", ())},
+        "models": {model.name: model.identity() for model in plan.models},
         "prompts": {path.relative_to(PROMPTS).as_posix(): file_digest(path) for path in sorted(PROMPTS.rglob("*.md"))},
         **plan.parts(),
         "versions": dict(environment.versions()),
@@ -61,8 +62,14 @@ def fields(plan: "Plan") -> dict[str, Any]:
         "pools": {
             store.name: {"fusion": store.fusion, "size": store.size, "address": store.pool} for store in plan.stores
         },
-        "selections": {store.name: store.selections(plan.seed) for store in plan.stores},
+        "selections": {str(arm): _selections(plan, arm) for arm in plan.arms},
     }
+
+
+def _selections(plan: "Plan", arm: "Arm") -> str:
+    """The address of what an arm selects, but for the gold that learning arms are fitted on: each split has its own."""
+    store = next(store for store in plan.stores if store.name == arm.store)
+    return plan.selections(replace(store, learned_from=""), arm)
 
 
 def sealed_split(lake: str, benchmark: str) -> seal.Seal:

@@ -1,7 +1,7 @@
 """What of a benchmark's ids may be stored in the clear beside a sealed split."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from storage.digests import digest
@@ -37,12 +37,20 @@ def unmarked(benchmark: str, told: Told) -> Told:
     return Told(turns, [_asked(question, gold, names, sessions) for question, gold in told.asked])
 
 
-def conversation_digests(turns: Sequence[Turn]) -> dict[str, str]:
-    """Conversation → the address of who said what in it, whatever its ids and dates are."""
-    said: dict[str, list[list[str]]] = {}
-    for turn in turns:
-        said.setdefault(turn.conversation_id, []).append([turn.speaker, turn.text])
-    return {conversation: digest(words) for conversation, words in said.items()}
+def conversation_digests(said: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """Conversation → the address of who said what in it, whatever its ids and dates are.
+
+    `said`: conversation id, speaker and text of each turn in order.
+    """
+    words: dict[str, list[list[str]]] = {}
+    for conversation, speaker, text in said:
+        words.setdefault(conversation, []).append([speaker, text])
+    return {conversation: digest(held) for conversation, held in words.items()}
+
+
+def spoken(turns: Iterable[Turn]) -> Iterator[tuple[str, str, str]]:
+    """The conversation id, the speaker and the text of each turn."""
+    return ((turn.conversation_id, turn.speaker, turn.text) for turn in turns)
 
 
 def _asked(question: Question, gold: Gold, turns: dict[str, str], sessions: dict[str, str]) -> tuple[Question, Gold]:

@@ -11,15 +11,18 @@ from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
 
 
-def compose_oracle(plan: Plan, store: StorePlan, conversation_id: str) -> int:
+def compose_oracle(plan: Plan, store: StorePlan, conversation_ids: Collection[str]) -> int:
     """Selections of the oracle's (arm, question) that the lake lacks; returns how many."""
     arms = [arm for arm in plan.arms_of(store) if arm.uses_gold]
-    missing = missing_cells(plan, store, arms, conversation_id)
+    missing = missing_cells(plan, store, arms, conversation_ids)
     if missing.is_empty():
         return 0
-    conversation = Conversation.load(plan, store, conversation_id)
-    gold = {id: row.turn_ids for id, row in plan.gold_of(conversation_id).items()}
-    return save(plan, store, conversation, missing, {str(arm): _read(arm, conversation, gold) for arm in arms})
+    gold = {id: row.turn_ids for id, row in plan.gold_of(conversation_ids).items()}
+
+    def reads(conversation: Conversation) -> dict[str, Read]:
+        return {str(arm): _read(arm, conversation, gold) for arm in arms}
+
+    return save(plan, store, conversation_ids, missing, reads)
 
 
 def assemble(

@@ -27,13 +27,15 @@ class Verdict:
     """A judgement of one answer.
 
     `score`: in [0, 1], or None where nothing was judged: never 0 in its place.
-    `label`: "correct" or "wrong" from a judge that decides, None from one that only grades.
+    `label`: "correct" or "wrong" from a judge that decides, None from one that only grades or is split.
+    `scores`: one a repeat, None where that one was not judged; empty for a judge that does not repeat.
     """
 
     score: float | None
     label: str | None
     status: Status
     raw: str | None = None
+    scores: tuple[float | None, ...] = ()
 
 
 class EndpointError(RuntimeError):

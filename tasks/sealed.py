@@ -47,8 +47,10 @@ class StillSealed(InputError):
 
     def __init__(self, benchmark: str) -> None:
         super().__init__(
-            f"the sealed split of {benchmark}: a freeze and an identity expected, none given; run the open split, then "
-            "`suffice freeze PROTOCOL`, then `suffice run PROTOCOL --split sealed --freeze MANIFEST --identity FILE`"
+            f"the sealed split of {benchmark}: a freeze and an identity expected, none given; first, where nothing is "
+            f"sealed yet, `suffice seal {benchmark}`; then `suffice run PROTOCOL --split open`, "
+            "`suffice freeze PROTOCOL`, `suffice run PROTOCOL --split sealed --freeze MANIFEST --identity FILE`; "
+            "--split open alone runs all that is not sealed"
         )
 
 

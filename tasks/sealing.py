@@ -9,7 +9,7 @@ from storage.lake import Lake
 from storage.rows import to_rows
 from storage.schemas import GOLD, QUESTIONS
 from tasks.ingest import refuse_readable, write
-from tasks.marks import conversation_digests, unmarked
+from tasks.marks import conversation_digests, spoken, unmarked
 from tasks.sources import SOURCES, content_digest, locate
 from tasks.sources.ingested import Ingested, Told
 from tasks.splits import chosen
@@ -25,7 +25,7 @@ def seal_split(lake: str, benchmark: str, data: str, rule: str, recipient: str) 
     path = locate(benchmark, data)
     whole = [unmarked(benchmark, told) for told in SOURCES[benchmark].load(path).told]
     stated, ids = chosen(rule, [question for told in whole for question, _ in told.asked])
-    words = conversation_digests([turn for told in whole for turn in told.turns])
+    words = conversation_digests(spoken(turn for told in whole for turn in told.turns))
     refuse_readable(place, benchmark, set(words.values()))
     kept = [Told(told.turns, [pair for pair in told.asked if pair[0].id not in ids]) for told in whole]
     shown = Ingested(benchmark, lambda _: kept)
@@ -39,7 +39,7 @@ def seal_split(lake: str, benchmark: str, data: str, rule: str, recipient: str) 
         "facts": _facts(shown, stated),
     }
     sealed = seal.seal(place, public, _tables(whole, ids), recipient)
-    write(lake, shown)
+    write(lake, benchmark, kept, sealed.id)
     return sealed
 
 

@@ -6,7 +6,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import Field, fields
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from storage.errors import InputError
@@ -37,6 +37,10 @@ def make(table: Mapping[str, type[Any]], text: str, what: str) -> Any:
         if key in arguments:
             raise InputError(f"{what} {name}: {key} once expected, found twice")
         arguments[key] = _value(value, hints[key], f"{what} {name}: {key}")
+    needed = [key for key, field in known.items() if field.default is MISSING and field.default_factory is MISSING]
+    for key in needed:
+        if key not in arguments:
+            raise InputError(f"{what} {name}: parameter {key} expected, none found; write {name}({key}=…)")
     try:
         return table[name](**arguments)
     except (TypeError, ValueError) as error:

@@ -13,7 +13,8 @@ _SIZE = 8
 def warm(plan: Plan) -> int:
     """Let every reader of the plan read one made-up pool of the types that composing uses; returns 0: nothing is new.
 
-    Compiled kernels are cached on disk, so this costs time once an installation.
+    A reader that asks a model is left out: nothing is asked without need. Compiled kernels are cached on
+    disk, so this costs time once an installation.
     """
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((_SIZE, _SIZE)).astype(np.float32)
@@ -34,7 +35,7 @@ def warm(plan: Plan) -> int:
     notes = [Note(id, "warm", "someone", 0, place, 0.0, 1) for place, id in enumerate(pool.ids)]
     library = Library(notes, lambda texts: vectors[:1].repeat(len(texts), axis=0))
     budget = Budget(records=_SIZE // 2, calls=3, rounds=3, new_records=1)
-    for reader in {arm.reader for arm in plan.arms if not arm.uses_gold}:
+    for reader in {arm.reader for arm in plan.arms if not arm.uses_gold and arm.model is None}:
         reader.read(Query("warm", "warm", vectors[0]), pool, budget, QuestionAccess(library, budget))
     return 0
 

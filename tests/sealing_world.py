@@ -2,7 +2,6 @@
 
 import shutil
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ from flows import protocol as protocols
 from flows.freeze import Frozen, freeze
 from flows.gate import planned
 from flows.protocol import Protocol
+from flows.runs import ended
 from storage.digests import digest
 from storage.lake import Lake
-from storage.schemas import RUNS
 from storage.seal import new_identity
+from tasks.adjudicate import adjudicate
 from tasks.answer import answer
 from tasks.candidates import build_pools
 from tasks.compose import compose
@@ -24,6 +24,7 @@ from tasks.ingest import ingest
 from tasks.judge import judge, score
 from tasks.oracle import compose_oracle
 from tasks.plan import Plan
+from tasks.ranked import rank
 from tasks.sealed import Unsealing
 from tasks.sealing import seal_split
 from tasks.store import write_store
@@ -129,12 +130,11 @@ def run(protocol: Protocol, lake: Path, leave: Unsealing | None = None) -> Plan:
             embed_chunk(plan, store, chunk)
         build_index(plan, store)
         for name in plan.conversation_ids():
-            for stage in (build_pools, compose, compose_oracle, answer, score):
-                stage(plan, store, name)
+            for stage in (build_pools, compose, compose_oracle, answer, score, rank, adjudicate):
+                stage(plan, store, [name])
     for name in plan.conversation_ids():
         judge(plan, name)
-    row = {"protocol": protocol.name, "digest": protocol.digest, "started_at": datetime.now(UTC).replace(tzinfo=None)}
-    Lake(lake).table(RUNS, protocol.digest).append([{**row, "run": digest([protocol.digest]), "summary": "{}"}])
+    ended(str(lake), digest([protocol.digest]), protocol, {"new": {}, "seconds": {}})
     return plan
 
 

@@ -1,12 +1,10 @@
 """The main job runs every stage on real input, repeats nothing, and goes on where it was killed."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,12 @@ from flows.stages import STAGES
 from readers.types import Access, Budget, Evidence, Pool, Query
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.schemas import ANSWERS, RECORDS, SELECTIONS, STATES, VERDICTS
+from storage.schemas import ANSWERS, HOLDINGS, RECORDS, SELECTIONS, STATES, VERDICTS
+from tasks.llm import Message, Model, Request, ask
 from tasks.plan import Plan
-from tests.conftest import SAMPLE, conversation, write_locomo
+from tests.conftest import conversation, write_locomo
+from tests.fault_server import FaultServer
+from tests.told_access import ORDERLY
 
 ARMS = ["hybrid", "dense", "mem_pursuit", "oracle", "full_context@all"]
 Run = Callable[..., dict[str, Any]]
@@ -65,7 +66,8 @@ def _tables(protocol: Protocol, lake: Path) -> dict[str, pl.DataFrame]:
     plan, place = _plan(protocol, lake), Lake(lake)
     store = plan.stores[0]
     return {
-        "records": place.table(RECORDS, store.store).read().sort("id"),
+        "records": place.table(RECORDS, store.store).read().sort("unit", "place"),
+        "holdings": place.table(HOLDINGS, store.store).read().sort("conversation_id", "place"),
         "states": place.table(STATES, store.store).read().sort("question_id", "evidence_hash"),
         "selections": place.table(SELECTIONS, store.selections(plan.seed))
         .read()
@@ -230,18 +232,17 @@ def test_a_conversation_of_one_turn_and_a_pool_larger_than_the_store_are_survive
 
 
 def test_vectors_in_the_pool_are_those_of_the_texts(tmp_path: Path, run: Run) -> None:
-    from storage import vectors
     from tasks.encoders.minilm import MiniLm
+    from tasks.index import haystack
 
     protocol = _protocol(write_locomo(tmp_path / "x.json"))
     run(protocol, tmp_path / "lake", ("store",))
     run(protocol, tmp_path / "lake", ("index",))
     plan = _plan(protocol, tmp_path / "lake")
-    indexed = vectors.read(Lake(tmp_path / "lake").vectors, plan.stores[0].index, "c1")
+    indexed = haystack(plan, plan.stores[0], plan.record_frame(plan.stores[0], "c1"))
     records = plan.records(plan.stores[0], "c1")
-    assert indexed.ids == tuple(record.id for record in records)
     alone = np.concatenate([MiniLm().encode([record.text]) for record in records])
-    assert np.abs(alone - indexed.vectors).max() < 1e-6
+    assert np.abs(alone - indexed).max() < 1e-6
 
 
 def test_a_stage_whose_input_is_missing_says_which_to_run(tmp_path: Path, run: Run) -> None:
@@ -259,6 +260,24 @@ def test_a_conversation_or_kind_that_the_data_lacks_is_refused(tmp_path: Path, r
     data = write_locomo(tmp_path / "x.json")
     with pytest.raises(InputError, match=r"data.conversations: some of c1 expected, 'c9' found"):
         run(_protocol(data, **{"data.conversations": ["c9"]}), tmp_path / "lake")
+    with pytest.raises(InputError, match=r"data.questions: some of c1/q0, c1/q1, c1/q2 expected, 'c1/q9' found"):
+        run(_protocol(data, **{"data.questions": ["c1/q9"]}), tmp_path / "lake")
+    with pytest.raises(InputError, match=r"data.folds: some of c1 expected, 'c2' found"):
+        run(_protocol(data, **{"data.folds": [["c1"], ["c2"]]}), tmp_path / "lake")
+
+
+def test_named_questions_alone_are_run_and_without_a_judge_none_is_answered(tmp_path: Path, run: Run) -> None:
+    data, lake = write_locomo(tmp_path / "x.json"), tmp_path / "lake"
+    said = _protocol(data, **{"data.questions": ["c1/q1"], "judges": [], "arms": ["hybrid@k1", "bfr_text@C1k2"]})
+    summary = run(said, lake)
+    assert summary["questions"] == 1
+    assert summary["new"]["compose"] == 2
+    assert summary["new"]["answer"] == 0
+    plan = _plan(said, lake)
+    assert not Lake(lake).table(ANSWERS, plan.answers).holds_any()
+    report = Path(summary["paths"]["report"]).read_text(encoding="utf-8")
+    assert "Before and after completion" in report
+    assert "Scores of answers" not in report
 
 
 def _command(lake: Path, data: Path, *more: str) -> list[str]:
@@ -278,27 +297,15 @@ def _command(lake: Path, data: Path, *more: str) -> list[str]:
     ]
 
 
-def test_a_run_killed_at_any_moment_goes_on_to_the_same_tables(tmp_path: Path, run: Run) -> None:
-    protocol = protocols.load("sample", {"data.path": str(SAMPLE), "arms": ARMS, "budgets": ["k1", "k5"]})
-    run(protocol, tmp_path / "whole")
-    for stage in ("store", "compose"):
-        process = subprocess.Popen(
-            _command(tmp_path / "killed", SAMPLE),
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-        )
-        assert process.stderr is not None
-        for line in process.stderr:
-            if line.split()[:1] == [stage]:
-                time.sleep(0.3)
-                os.kill(process.pid, signal.SIGKILL)
-                break
-        process.wait()
-    run(protocol, tmp_path / "killed")
-    whole, killed = _tables(protocol, tmp_path / "whole"), _tables(protocol, tmp_path / "killed")
-    for name, table in whole.items():
-        assert table.equals(killed[name]), name
+def test_a_key_may_lie_in_a_prefect_secret_block(server: None, tmp_path: Path) -> None:
+    from prefect.blocks.system import Secret
+
+    Secret(value="sk-of-the-block").save("calls-key")
+    with FaultServer(key="sk-of-the-block") as endpoint:
+        model = Model("small", "m", endpoint.url, key_variable="prefect:calls-key")
+        assert ask(str(tmp_path), [Request(model, (Message("user", "q"),), "p")])[0].status == "ok"
+        with pytest.raises(InputError, match="a Prefect secret block 'absent' expected"):
+            ask(str(tmp_path), [Request(replace(model, key_variable="prefect:absent"), (Message("user", "z"),), "p")])
 
 
 def test_the_command_prints_one_json_object_and_nothing_else(tmp_path: Path) -> None:
@@ -309,3 +316,25 @@ def test_the_command_prints_one_json_object_and_nothing_else(tmp_path: Path) -> 
     assert summary["reuse"]["cells"] == 9 * 3
     assert set(summary["seconds"]) == set(STAGES)
     assert done.stderr == ""
+
+
+def test_arms_that_ask_a_model_run_with_the_others_and_are_asked_once(run: Run, tmp_path: Path) -> None:
+    def said(body: dict[str, Any]) -> str:
+        text = body["messages"][-1]["content"]
+        return ORDERLY["setr" if "Selected:" in text else "subset" if '"selected"' in text else "requirements"]
+
+    with FaultServer(said) as endpoint:
+        protocol = _protocol(
+            write_locomo(tmp_path / "data.json"),
+            arms=["hybrid", "setr(model=small)", "bfr_mv_model(model=small)@C1"],
+            **{"models.small.model": "m", "models.small.base_url": endpoint.url},
+        )
+        summary = run(protocol, tmp_path / "lake")
+        asks = len(endpoint.seen)
+        again = run(protocol, tmp_path / "lake")
+        assert asks == len(endpoint.seen) == 9
+    assert summary["new"]["compose"] == 15
+    assert set(again["new"].values()) == {0}
+    main = pl.read_csv(summary["paths"]["main"], schema_overrides={"k": pl.String})
+    rows = main.filter((pl.col("metric") == "gold_hit") & (pl.col("kind") == "all"))
+    assert len(rows) == 5 and rows["value"].is_not_null().all()

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from flows import protocol as protocols
 from flows.cli import app
-from flows.commands.options import split
+from flows.commands.options import listed
+from flows.gate import open_split
 from flows.protocol import load, setting
 from flows.stages import STAGES, chosen
 from storage.errors import InputError
@@ -18,13 +20,23 @@ BROKEN = [
     ("arms = []", "arms"),
     ("arms = ['hybird@k10']", "did you mean hybrid"),
     ("arms = ['hybrid']\nbudgets = []", "a budget expected"),
-    ("answerer = 'gpt'", "answerer: one of extractive expected"),
+    ("answerer = 'gpt'", "answerer: one of extractive, prompted expected"),
     ("judges = ['nobody']", "judge: one of"),
     ("seed = -1", "greater than or equal to 0"),
     ("[data]\nbenchmark = 'locom'", "one of locomo, longmemeval_s"),
     ("[data]\nbenchmark = 'locomo'\nsplit = 'hidden'", "split"),
+    ("[data]\nbenchmark = 'locomo'\nquestions = ['q', 'q']", "'q' found twice"),
+    ("[data]\nbenchmark = 'locomo'\nfolds = [['a'], ['b', 'a']]", "'a' found twice"),
+    ("[report]\nmix_budget = true", "mix_budget: Extra inputs"),
     ("[[stores]]\nname = 'a'\n[[stores]]\nname = 'a'", "different names expected"),
     ("[[stores]]\nencoder = 'minilm(max_token=3)'", "did you mean max_tokens"),
+    ("[models.small]\nmodel = 'm'\nmodl = 'm'", "modl: Extra inputs are not permitted"),
+    ("[models.small]\nmodel = 'm'\nbase_url = 'ftp://x'", "base_url"),
+    ("[models.small]\nmodel = 'm'\nconcurrency = 0", "greater than or equal to 1"),
+    ("[models.small]\nmodel = 'm'\nkey_variable = 'sk-my key'", "key_variable"),
+    ("[models.small]\nmodel = 'm'\nprompt_price = 1", "expected together"),
+    ("[models.small]\nmodel = 'm'\nextra = {temperature = 1}", "'temperature' found; it is set elsewhere"),
+    ("answerer = 'prompted(model=big)'", r"\[models.big\] expected"),
     ("not toml", "TOML expected"),
 ]
 
@@ -33,7 +45,7 @@ BROKEN = [
 def test_every_shipped_protocol_is_valid(name: str) -> None:
     said = load(name)
     assert said.name == name
-    assert said.plan("lake", "d", "g").arms
+    assert open_split(said).plan("lake", "d", "g").arms
 
 
 @pytest.mark.parametrize(("text", "expected"), BROKEN)
@@ -56,6 +68,35 @@ def test_where_the_data_lies_is_not_part_of_the_digest_and_all_else_is() -> None
         assert load("sample", change).digest != one.digest
 
 
+def test_how_a_model_is_reached_is_not_part_of_the_digest_and_what_it_replies_is() -> None:
+    one = load("sample", {"models.small.model": "m"})
+    assert one.digest != load("sample").digest
+    for key, value in (("base_url", "http://x/v1"), ("concurrency", 3), ("key_variable", "K"), ("batch", True)):
+        assert load("sample", {"models.small.model": "m", f"models.small.{key}": value}).digest == one.digest
+    for key, value in (("temperature", 0.5), ("max_tokens", 9), ("extra", {"top_k": 1}), ("model", "n")):
+        assert load("sample", {"models.small.model": "m", f"models.small.{key}": value}).digest != one.digest
+    model = one.plan("lake", "d", "g").model("small")
+    assert (model.name, model.model, model.key_variable) == ("small", "m", "OPENAI_API_KEY")
+
+
+def test_the_protocols_of_the_paper_ask_what_they_say(locomo_file: Path) -> None:
+    from tasks.sources import locomo
+
+    read = locomo.load(locomo_file)
+    gold = {own.question_id for own in read.gold if own.turn_ids}
+    kinds = {question.id: question.kind for question in read.questions}
+    pilot, one = load("bfr_pilot").data.questions, load("conv30").data
+    drawn, rng = set[str](), np.random.default_rng(20260908)
+    for kind, size in (("multi-hop", 33), ("temporal", 50), ("open-domain", 8), ("single-hop", 109)):
+        asked = [id for id in kinds if kinds[id] == kind and id in gold]
+        drawn |= set(rng.choice(asked, size, replace=False).tolist())
+    assert set(pilot) == drawn and len(pilot) == 200
+    asked = [q for q in read.questions if q.conversation_id in one.conversations and q.kind in one.kinds]
+    assert len([question for question in asked if question.id in gold]) == len(asked) == 81
+    folded = [name for fold in load("locomo_folds").data.folds for name in fold]
+    assert sorted(folded) == sorted({question.conversation_id for question in read.questions})
+
+
 def test_settings_are_toml_values_or_bare_words() -> None:
     assert setting("seed=7") == ("seed", 7)
     assert setting("stores.0.pool.fusion=rrf") == ("stores.0.pool.fusion", "rrf")
@@ -67,7 +108,7 @@ def test_settings_are_toml_values_or_bare_words() -> None:
 
 
 def test_arms_are_split_at_commas_outside_parentheses() -> None:
-    assert split(["hybrid@k10,mmr(trade=0.7, x=1)@k5", "dense"]) == ["hybrid@k10", "mmr(trade=0.7, x=1)@k5", "dense"]
+    assert listed(["hybrid@k10,mmr(trade=0.7, x=1)@k5", "dense"]) == ["hybrid@k10", "mmr(trade=0.7, x=1)@k5", "dense"]
 
 
 def test_stages_are_chosen_by_only_or_until() -> None:
@@ -79,7 +120,7 @@ def test_stages_are_chosen_by_only_or_until() -> None:
             chosen(only, until)
 
 
-@pytest.mark.parametrize("command", ["run", "report", "status", "arms", "doctor", "fetch", "bench"])
+@pytest.mark.parametrize("command", ["run", "report", "status", "estimate", "arms", "doctor", "fetch", "bench"])
 def test_every_command_explains_itself(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
     assert result.exit_code == 0

@@ -10,13 +10,20 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
+from flows.calibrate import calibrate
+from flows.cli import app
+from flows.diagnose import diagnose
+from flows.estimate import estimate
 from flows.freeze import differences, freeze, ledger_problems
 from flows.gate import sealing_of
+from flows.rejudge import rejudge
 from flows.report import report_stage
 from flows.shards import Log
 from flows.status import held
 from flows.trace import trace
+from flows.tune import Search, tune
 from storage import environment, seal
 from storage import manifest as manifests
 from storage.environment import Tree
@@ -27,9 +34,10 @@ from storage.manifest import FrozenDiffers
 from storage.schemas import GOLD, QUESTIONS, SELECTIONS
 from storage.seal import new_identity, seals
 from tasks import sealed
+from tasks.frozen import fields
 from tasks.ingest import ingest
 from tasks.plan import Plan
-from tasks.sealed import StillSealed, opened
+from tasks.sealed import StillSealed, Unsealing, opened
 from tasks.sealing import seal_split
 from tasks.sources import SOURCES
 from tests.conftest import conversation, write_locomo
@@ -83,7 +91,8 @@ def test_the_vector_store_has_records_alone(world: World) -> None:
 
     base = lancedb.connect(Lake(world.lake).vectors)
     rows = [row for name in base.list_tables().tables for row in base.open_table(name).to_arrow().to_pylist()]
-    assert {row["conversation_id"] for row in rows} == {"c1", "c2"}
+    plan = plan_of(world.protocol(), world.lake)
+    assert {row["text"] for row in rows} == set(plan.record_frame(plan.stores[0], ["c1", "c2"])["text"])
     assert SECRET not in str(rows)
 
 
@@ -116,7 +125,85 @@ PEEKS: dict[str, Callable[[World], object]] = {
     "status": lambda world: held(world.protocol("sealed"), str(world.lake)),
     "trace": lambda world: trace(world.protocol("sealed"), str(world.lake), "c2/q0"),
     "plan": lambda world: plan_of(world.protocol("sealed"), world.lake),
+    "rejudge": lambda world: rejudge.fn(world.protocol("sealed"), str(world.lake)),
+    "calibrate": lambda world: calibrate.fn(world.protocol("sealed"), str(world.lake), "lexical_match"),
+    "diagnose": lambda world: diagnose(world.protocol("sealed"), str(world.lake), None),
+    "estimate": lambda world: estimate(world.protocol("sealed"), str(world.lake)),
+    "tune": lambda world: tune.fn(world.protocol("sealed"), str(world.lake), Search(("mmr", "hybrid"))),
 }
+COMMANDS: dict[str, list[str]] = {
+    "run": ["run", "sample"],
+    "analyse": ["analyse", "pursuit", "sample"],
+    "rejudge": ["rejudge", "sample"],
+    "calibrate": ["calibrate", "lexical_match"],
+    "diagnose": ["diagnose", "sample"],
+    "estimate": ["estimate", "sample"],
+    "tune": ["tune", "sample", "mmr", "--grid", "trade=0.5,0.7"],
+    "serve": ["serve", "sample", "--cron", "0 3 * * *"],
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+def test_every_command_refuses_the_split_before_it_starts_a_server(
+    words: list[str], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(*_: object, **__: object) -> None:
+        raise AssertionError("a server would have been started")
+
+    for command in ("run", "analyse", "rejudge", "calibrate", "tune", "serve"):
+        monkeypatch.setattr(f"flows.commands.{command}.configure", started)
+    found = CliRunner().invoke(app, [*words, "--split", "sealed", "--lake", str(world.lake), "--set", 'data.path=""'])
+    assert isinstance(found.exception, StillSealed), found.output
+    assert world.ledger() == ["seal"]
+
+
+def test_open_and_sealed_plans_of_learning_arms_freeze_the_same(world: World) -> None:
+    said = {"arms": ["hybrid", "rsc@C1"], "comparisons": [{"arm": "rsc@C1", "against": "hybrid@k2"}]}
+    shown = plan_of(world.protocol(**said), world.lake)
+    hidden = world.protocol("sealed", **said).plan(
+        str(world.lake), shown.dataset, shown.seal, seal=shown.seal, unsealing=Unsealing("m", "i")
+    )
+    assert shown.stores[0].learned_from != hidden.stores[0].learned_from, "else this test sees nothing"
+    assert fields(shown) == fields(hidden)
+
+
+@pytest.mark.parametrize("name", ["gpt-4o-mini", "gpt-4o-latest"])
+def test_a_freeze_refuses_a_model_of_the_protocol_without_a_version(name: str, world: World) -> None:
+    with pytest.raises(InputError, match=f"a model named with its version expected, '{name}' found"):
+        world.freeze(**{"models.small.model": name})
+    with pytest.raises(InputError, match="the open split run"):
+        world.freeze(**{"models.small.model": "gpt-4o-mini-2024-07-18", "judges": ["lenient(model=small)"]})
+
+
+def test_what_a_freeze_fixes_of_models_tells_replies_apart_and_not_how_they_are_reached(world: World) -> None:
+    def frozen(**changes: Any) -> dict[str, Any]:
+        said = {
+            "models.small.model": "m-2026-01-01",
+            "answerer": "prompted(model=small)",
+            "judges": ["lenient(model=small)"],
+            "sufficiency.judges": ["blinded(model=small)"],
+        }
+        return fields(plan_of(world.protocol(**{**said, **changes}), world.lake))
+
+    one = frozen()
+    assert frozen(**{"models.small.base_url": "http://127.0.0.1:9/v1"}) == one
+    other = frozen(**{"models.small.temperature": 0.5})
+    for field in ("models", "answerer", "judges", "sufficiency"):
+        assert one[field] != other[field], field
+    assert {*one} == {*manifests.FIELDS}
+
+
+def test_going_on_with_a_sealed_run_that_was_cut_off_needs_its_freeze_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows import runs
+    from flows.commands.resume import resume
+
+    runs.begun(str(world.lake), world.protocol("sealed"), ("ingest",))
+    monkeypatch.setattr(runs, "_alive", lambda _: False)
+    with pytest.raises(StillSealed):
+        resume(str(world.lake), quiet=True)
+    assert world.ledger() == ["seal"]
 
 
 @pytest.mark.parametrize("peek", PEEKS.values(), ids=PEEKS)

@@ -13,13 +13,20 @@ from hypothesis import strategies as st
 from readers import READERS
 from readers.bfr import BfrAdaptive, BfrMv, BfrState, BfrText, chosen, likely_session, missing, persons
 from readers.completion import Policy, State, by_name, by_session, by_words, complete
+from readers.requirements import rules
 from readers.router import Router, forms
-from readers.types import Budget, Evidence, Note, OverBudget, Query
+from readers.types import Budget, Evidence, Note, OverBudget, Query, asks_model
 from tasks.access import QuestionAccess
 from tests.test_readers_contract import make_library, make_pool, make_query, questions
+from tests.told_access import ToldAccess
 
-COMPLETING = sorted(name for name, reader in READERS.items() if getattr(reader, "completes", False))
-RANKINGS = ["hybrid", "dense", "bm25", "random", "mmr", "mem_pursuit"]
+WITH_MODEL = sorted(name for name, reader in READERS.items() if asks_model(reader))
+COMPLETING = sorted(
+    name for name, reader in READERS.items() if getattr(reader, "completes", False) and name not in WITH_MODEL
+)
+COMPLETING_BY_MODEL = [name for name in WITH_MODEL if getattr(READERS[name], "completes", False)]
+SEARCHING = [name for name, reader in READERS.items() if getattr(reader, "searches", False)]
+RANKINGS = ["hybrid", "dense", "bm25", "random", "mmr", "mem_pursuit", "mem0_flat", "locality"]
 thorough = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
 completion_budgets = st.builds(
     Budget,
@@ -203,11 +210,28 @@ def test_paging_through_a_ranking_is_the_top_of_it_whatever_the_page(
 ):
     query, pool = question
     budget = Budget(calls=calls, rounds=rounds, new_records=new)
-    access = QuestionAccess(make_library(pool), budget)
+    library = make_library(pool)
+    access = QuestionAccess(library, budget)
     ids = BfrText(init=init, init_records=init_records, page=page, view="ranking").read(query, pool, budget, access).ids
-    size = min(init_records, len(pool)) + min(new, page * min(calls, rounds))
+    ranked = len(library.notes) if init == "mem0_flat" else len(pool)
+    size = min(init_records, ranked) + min(new, page * min(calls, rounds))
     top = READERS[init]().read(query, pool, Budget(records=size), QuestionAccess(make_library(pool), Budget()))
     assert ids == top.ids
+
+
+@pytest.mark.parametrize("init", RANKINGS)
+@thorough
+@given(questions(), st.integers(0, 12), st.integers(1, 40), st.integers(0, 60), st.booleans())
+def test_paging_until_a_bound_of_the_whole_evidence_is_the_ranking_at_that_bound(
+    init, question, init_records, page, most, in_tokens
+):
+    query, pool = question
+    bound = {"tokens": most} if in_tokens else {"records": most}
+    library = make_library(pool)
+    paged = Budget(calls=99, rounds=99, **bound)
+    reader = BfrText(init=init, init_records=init_records, page=page, view="ranking")
+    ids = reader.read(query, pool, paged, QuestionAccess(library, paged)).ids
+    assert ids == READERS[init]().read(query, pool, Budget(**bound), QuestionAccess(library, Budget())).ids
 
 
 def test_bfr_text_pages_through_the_words_of_the_question():
@@ -277,13 +301,17 @@ def test_the_likely_session_is_of_a_record_that_names_the_question_s_person():
     assert likely_session(State("Did Ada go?", (), 0)) is None
 
 
-@pytest.mark.parametrize("init", sorted(set(READERS) - set(COMPLETING)))
-@pytest.mark.parametrize("name", COMPLETING)
-def test_any_other_reader_may_give_the_first_set(name, init):
+@pytest.mark.parametrize("init", sorted(set(READERS) - set(COMPLETING) - set(COMPLETING_BY_MODEL)))
+@pytest.mark.parametrize("name", [*COMPLETING, *COMPLETING_BY_MODEL])
+def test_any_reader_that_spends_no_calls_may_give_the_first_set_one_with_a_model_to_one_with_a_model(name, init):
+    if init in SEARCHING or (init in WITH_MODEL and name not in WITH_MODEL):
+        with pytest.raises(ValueError, match="init: one of"):
+            READERS[name](init=init)
+        return
     pool = make_pool([(1.0, 0.0), (0.0, 1.0), (0.6, 0.8)])
     budget = Budget(calls=3, rounds=3, new_records=2)
     evidence = READERS[name](init=init, init_records=2).read(
-        make_query(), pool, budget, QuestionAccess(make_library(pool), budget)
+        make_query(), pool, budget, ToldAccess(make_library(pool), budget)
     )
     assert evidence.trace[0].cue == init
     assert len(evidence.trace[0].kept) <= 2 and len(evidence.ids) <= 4
@@ -362,7 +390,8 @@ def test_a_requirement_is_missing_until_one_record_holds_a_quarter_of_its_words(
         State(asked, evidence, 0)
         for evidence in [(), (note("m", "nothing", "Ada"),), (note("m", "Ada did wait long", "Ada"),)]
     )
-    every = missing(nothing, 0.25)
+    needs = rules(asked)
+    every = missing(nothing, needs, 0.25)
     assert every[0] == asked and "Ada" in every[1] and "time" in every[2]
-    assert missing(half, 0.25) == [asked, every[2]]
-    assert missing(all_but_time, 0.25) == [every[2]]
+    assert missing(half, needs, 0.25) == [asked, every[2]]
+    assert missing(all_but_time, needs, 0.25) == [every[2]]

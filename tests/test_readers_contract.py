@@ -9,21 +9,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from readers import READERS
-from readers.types import Budget, Evidence, Note, Pool, Query, StopReason
-from tasks.access import Library, QuestionAccess
+from readers.types import Budget, Evidence, Note, Pool, Query, StopReason, asks_model
+from tasks.access import Library
+from tests.told_access import ORDERLY, ToldAccess
 
 COMPLETING = {name for name, reader in READERS.items() if getattr(reader, "completes", False)}
 EVERY = sorted(set(READERS) - COMPLETING)
+ASKING = {name for name, reader in READERS.items() if asks_model(reader)}
 DRAWN = {"random"}
-BEYOND_THE_POOL = {"full_context", "mem0_flat"}
+AGENTS = {"mragent_scripted", "mragent_flat", "mera_flat"}
+BEYOND_THE_POOL = {"full_context", "mem0_flat", *AGENTS}
 OLDEST_FIRST = {"full_context"}
-BLIND_TO_VECTORS = {"bm25", "hybrid", "random", "full_context", "mem0_flat", "locality"}
+BLIND_TO_VECTORS = {
+    *("bm25", "hybrid", "random", "full_context", "mem0_flat", "locality"),
+    *("setr", "rankgpt", "cross_encoder", "llm_pointwise"),
+    *AGENTS,
+}
 UNLIMITED = Budget()
 
 pytestmark = pytest.mark.filterwarnings("error")
 thorough = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
-every_reader = pytest.mark.parametrize("name", EVERY)
-every_completing_reader = pytest.mark.parametrize("name", sorted(COMPLETING))
+every_reader = pytest.mark.parametrize("name", sorted(set(EVERY) - ASKING))
+every_completing_reader = pytest.mark.parametrize("name", sorted(COMPLETING - ASKING))
 
 
 # Builders ------------------------------------------------------------------------------------------------
@@ -67,11 +74,11 @@ def make_library(pool):
 
 
 def read(name, query, pool, budget) -> Evidence:
-    return READERS[name]().read(query, pool, budget, QuestionAccess(make_library(pool), budget))
+    return READERS[name]().read(query, pool, budget, ToldAccess(make_library(pool), budget))
 
 
 def costs(name, pool):
-    access = QuestionAccess(make_library(pool), UNLIMITED)
+    access = ToldAccess(make_library(pool), UNLIMITED)
     ids, tokens = access.everything() if name in BEYOND_THE_POOL else (pool.ids, pool.tokens)
     return dict(zip(ids, tokens.tolist(), strict=True))
 
@@ -155,7 +162,7 @@ def test_a_budget_cuts_one_order_at_the_first_record_that_does_not_fit(name, que
         assert sum(known[i] for i in order[: len(kept) + 1]) > budget.tokens
 
 
-@every_reader
+@pytest.mark.parametrize("name", sorted(set(EVERY) - AGENTS - ASKING))
 @thorough
 @given(questions(spoilt=False), st.integers(0, 40))
 def test_a_finite_pool_fills_the_records(name, question, records):
@@ -177,7 +184,7 @@ def test_gains_weights_and_stop_reason_describe_the_ids(name, question, budget):
         assert set(evidence.ids) >= set(costs(name, pool)) - spoilt
 
 
-@pytest.mark.parametrize("name", sorted(set(EVERY) - BLIND_TO_VECTORS))
+@pytest.mark.parametrize("name", sorted(set(EVERY) - BLIND_TO_VECTORS - ASKING))
 @thorough
 @given(questions())
 def test_spoilt_records_come_after_all_others_in_native_order(name, question):
@@ -205,7 +212,7 @@ def test_an_empty_pool_is_empty_evidence(name, budget):
     assert evidence.stop_reason == "empty_pool"
 
 
-@every_reader
+@pytest.mark.parametrize("name", sorted(set(EVERY) - AGENTS))
 def test_a_question_with_a_zero_vector_is_still_read(name):
     query = make_query((0.0, 0.0))
     pool = make_pool([(1.0, 0.0), (0.0, 1.0), (0.6, 0.8)], query)
@@ -220,7 +227,7 @@ def test_a_question_with_a_zero_vector_is_still_read(name):
 @given(questions(), completion_budgets)
 def test_completion_adds_no_more_than_its_budget_holds(name, question, budget):
     query, pool = question
-    access = QuestionAccess(make_library(pool), budget)
+    access = ToldAccess(make_library(pool), budget)
     evidence = READERS[name]().read(query, pool, budget, access)
     assert set(evidence.ids) <= set(access.everything()[0])
     assert len(set(evidence.ids)) == len(evidence.ids)
@@ -240,10 +247,57 @@ def test_completion_is_a_function_of_its_arguments(name, question, budget):
     np.testing.assert_equal(pool.dense, dense)
 
 
-@every_completing_reader
+@pytest.mark.parametrize("name", sorted(COMPLETING))
 def test_completion_of_an_empty_pool_is_empty_and_asks_nothing(name):
     evidence = read(name, make_query(), make_pool([]), Budget(calls=3, rounds=3, new_records=9))
     assert (evidence.ids, evidence.calls, evidence.stop_reason) == ((), 0, "empty_pool")
+
+
+# Properties of readers that ask a model ------------------------------------------------------------------
+
+replies = st.one_of(
+    st.text(max_size=60),
+    st.sampled_from(list(ORDERLY.values())),
+    st.lists(
+        st.sampled_from(
+            [
+                *("Selected:", "Ranking:", "[3]", "[99]", "2 > 1", "none", '{"records": ', '{"calls": [', "}", "]"),
+                *('{"tool": "search_session", "value": 2}', '{"selected": [0, "2", 1.5, true, null]}', "\n\n"),
+            ]
+        ),
+        max_size=9,
+    ).map(" ".join),
+)
+
+
+@pytest.mark.parametrize("name", sorted(ASKING))
+@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@given(questions(), budgets, completion_budgets, st.dictionaries(st.sampled_from(list(ORDERLY)), replies))
+def test_whatever_a_model_says_a_reader_keeps_what_readers_promise(name, question, plain, completion, said):
+    query, pool = question
+    budget = completion if name in COMPLETING else plain
+
+    def read_within(budget):
+        access = ToldAccess(make_library(pool), budget, lambda prompt, _: said.get(prompt, ORDERLY[prompt]))
+        return READERS[name]().read(query, pool, budget, access), access
+
+    (evidence, access), (again, _) = read_within(budget), read_within(budget)
+    known = dict(zip(*(list(part) for part in access.everything()), strict=True))
+    assert set(evidence.ids) <= (set(known) if name in COMPLETING | BEYOND_THE_POOL else set(pool.ids))
+    assert len(set(evidence.ids)) == len(evidence.ids)
+    assert budget.records is None or len(evidence.ids) <= budget.records
+    assert budget.tokens is None or sum(known[i] for i in evidence.ids) <= budget.tokens
+    assert (evidence.ids, evidence.stop_reason, evidence.trace) == (again.ids, again.stop_reason, again.trace)
+    assert evidence.stop_reason in get_args(StopReason)
+    assert evidence.calls == access.calls
+    assert {prompt for prompt, _ in access.told} <= set(getattr(READERS[name](), "prompts", ()))
+    if name in COMPLETING:
+        assert access.calls <= budget.calls
+        assert len(evidence.ids) <= READERS[name]().init_records + budget.new_records
+    else:
+        order = read_within(UNLIMITED)[0].ids
+        assert evidence.ids == order[: len(evidence.ids)]
+        assert name in AGENTS or set(order) == set(pool.ids)
 
 
 # What the table promises ---------------------------------------------------------------------------------

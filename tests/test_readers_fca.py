@@ -308,7 +308,7 @@ def test_overlap_counts_distinct_shared_tokens_of_each_selected_note():
 def test_the_prefilter_skips_near_copies_until_places_are_left():
     texts = ["Ada visited Paris"] * 3 + ["Bob sleeps"]
     query, pool, access = conversation(texts, [[1, 0], [1, 0], [1, 0], [0, 1]])
-    scene = looked_at(query, pool, access, 50, encode=False)
+    scene = looked_at(query, pool, access, 50, rules(query.text), encode=False)
     assert prefiltered(scene, 2) == [0, 3]
     assert prefiltered(scene, 3) == [0, 3, 1]
     assert prefiltered(scene, 4) == [0, 1, 2, 3]
@@ -317,7 +317,7 @@ def test_the_prefilter_skips_near_copies_until_places_are_left():
 def test_greedy_gain_by_hand():
     texts = ["Ada visited Paris", "Ada visited Paris", "nothing"]
     query, pool, access = conversation(texts, [[1, 0], [1, 0], [0, 1]])
-    scene = looked_at(query, pool, access, 50, encode=False)
+    scene = looked_at(query, pool, access, 50, rules(query.text), encode=False)
     assert greedy(scene, [0, 1, 2], 0.25, 6) == [0]
     assert greedy(scene, [1, 0, 2], 0.25, 6) == [1]
     assert greedy(scene, [], 0.25, 6) == []
@@ -372,7 +372,7 @@ def test_candidates_without_sound_vectors_come_in_native_order(reader, size):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"n": 0}, {"prefilter": 0}, {"most": 0}, {"threshold": 0.0}, {"grounding": "x"}, {"requirements": "x"}],
+    [{"n": 0}, {"prefilter": 0}, {"most": 0}, {"threshold": 0.0}, {"grounding": "x"}],
 )
 @pytest.mark.parametrize("reader", [FcaMs, FcaMsLattice])
 def test_a_parameter_out_of_range_is_refused_by_name(reader, parameters):
@@ -382,5 +382,5 @@ def test_a_parameter_out_of_range_is_refused_by_name(reader, parameters):
 
 def test_grounding_needs_no_selection():
     query, pool, access = conversation([], np.zeros((0, 2)))
-    scene = looked_at(query, pool, access, 50, encode=False)
+    scene = looked_at(query, pool, access, 50, rules(query.text), encode=False)
     assert grounded(scene, [], pool, UNLIMITED, access, "overlap", 0.25).stop_reason == "empty_pool"

@@ -11,6 +11,7 @@ from flows import protocol as protocols
 from flows.stages import STAGES
 from readers.mem_pursuit import mem_pursuit
 from storage.lake import Lake
+from storage.schemas import SELECTIONS
 from tasks.conversation import Conversation
 from tasks.ingest import ingest
 from tasks.plan import Plan
@@ -31,6 +32,9 @@ COMPLETE_SESSIONS = {
     "mem_pursuit": (71.3, 81.8),
     "mmr": (66.1, 80.7),
 }
+# Ten records and thirty more, page by page in the ranking's own order, against the ranking's first forty.
+PAGED = ("bfr_text(init=hybrid,view=ranking)@C6", "bfr_text(init=hybrid,page=30,view=ranking)@C1")
+FORTY = "hybrid@k40"
 ADAPTIVE = "mem_pursuit(tau=1e-05)@k50"
 
 
@@ -40,7 +44,7 @@ def locomo(server: None, locomo_file: Path, tmp_path_factory: pytest.TempPathFac
     from flows.benchmark import benchmark
 
     lake = Lake.open(tmp_path_factory.mktemp("locomo"))
-    said = protocols.load("locomo", {"data.path": str(locomo_file), "arms": [*KNOWN, ADAPTIVE]})
+    said = protocols.load("locomo", {"data.path": str(locomo_file), "arms": [*KNOWN, ADAPTIVE, *PAGED, FORTY]})
     summary = benchmark(said, str(lake.root), STAGES)
     dataset = ingest(str(lake.root), "locomo", str(locomo_file))
     return said.plan(str(lake.root), dataset.dataset, dataset.gold), summary
@@ -58,6 +62,21 @@ def test_readers_reach_their_known_figures(main_csv: pl.DataFrame, reader: str) 
             row = main_csv.filter((pl.col("arm") == f"{reader}@k{k}") & (pl.col("metric") == metric))
             assert row["n"].to_list() == [1536]
             assert 100 * row["value"][0] == pytest.approx(expected, abs=1.5), (metric, k)
+
+
+@pytest.mark.parametrize("arm", PAGED)
+def test_paging_through_a_ranking_hands_over_the_ranking_on_every_question(
+    locomo: tuple[Plan, dict[str, Any]], main_csv: pl.DataFrame, arm: str
+) -> None:
+    plan, _ = locomo
+    selections = Lake(plan.lake).table(SELECTIONS, plan.stores[0].selections(plan.seed))
+    held = selections.read(["arm", "question_id", "record_ids"])
+    paged, top = (held.filter(pl.col("arm") == name).sort("question_id") for name in (arm, FORTY))
+    assert len(paged) == 1986
+    assert paged["question_id"].equals(top["question_id"])
+    assert paged["record_ids"].to_list() == top["record_ids"].to_list()
+    row = main_csv.filter((pl.col("arm") == arm) & (pl.col("metric") == "gold_hit"))
+    assert 100 * row["value"][0] == pytest.approx(86.6, abs=1.0)
 
 
 def test_the_adaptive_pursuit_stops_at_its_known_mean_size(main_csv: pl.DataFrame) -> None:

@@ -139,16 +139,36 @@ def test_digests_are_short_with_the_whole_to_copy(written: Mapping[str, Path], r
 
 def test_each_budget_is_a_block_of_its_own(written: Mapping[str, Path]) -> None:
     text = written["report"].read_text(encoding="utf-8")
-    table = text[text.index("Evidence handed over") :].split("</table>")[0]
-    assert re.findall(r'scope="rowgroup"[^>]*><span>([^<]+)', table) == [
-        "2 records",
-        "5 records",
-        "No budget",
-    ]
+    tables = [text[text.index(f"<caption>{name}") :].split("</table>")[0] for name in ("Equal records", "No budget")]
+    blocks = [re.findall(r'scope="rowgroup"[^>]*><span>([^<]+)', table) for table in tables]
+    assert blocks == [["2 records", "5 records"], ["No budget"]]
+    table = tables[0]
     gold = re.search(r'<tr class="ceiling">.*?</tr>', table, re.DOTALL)
     assert gold
     assert "uses gold, not ranked" in gold[0]
     assert 'class="best"' not in gold[0]
+
+
+def test_arms_of_all_budgets_stand_in_one_ranking_only_where_that_is_asked_for(
+    results: Results, written: Mapping[str, Path], tmp_path: Path
+) -> None:
+    assert "Budgets mixed" not in written["report"].read_text(encoding="utf-8")
+    mixed = write_report(replace(results, mix_budgets=True), tmp_path)["report"].read_text(encoding="utf-8")
+    table = mixed[mixed.index("<caption>Budgets mixed") :].split("</table>")[0]
+    assert table.count('scope="rowgroup"') == 1
+    assert table.count('scope="row"') == len(results.arms)
+
+
+def test_the_main_table_says_what_each_arm_realised_and_who_was_stopped(results: Results, tmp_path: Path) -> None:
+    stopped = pl.when(pl.col("arm") == "bm25@k2").then(pl.lit("over_budget")).otherwise("stop_reason")
+    made = replace(results, cells=results.cells.with_columns(stop_reason=stopped))
+    text = write_report(made, tmp_path)["report"].read_text(encoding="utf-8")
+    table = text[text.index("<caption>Equal records") :].split("</table>")[0]
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]+)', table)
+    assert heads[-4:] == ["Records", "Tokens", "Calls", "Stopped"]
+    row = table[table.index("bm25@k2") :].split("</tr>")[0]
+    asked = results.questions.height
+    assert re.findall(r'<span class="v">([^<]*)', row)[-4:] == ["2.0", "38.0", "0.0", str(asked)]
 
 
 def test_main_csv_reads_back_as_main_rows(written: Mapping[str, Path], results: Results) -> None:

@@ -15,6 +15,7 @@ from reports.tables import (
     clustered_rows,
     main_rows,
     measures,
+    mixed_group,
     series_of,
     summarise,
 )
@@ -215,17 +216,46 @@ def test_a_cell_twice_or_of_no_known_question_is_refused(results: Results) -> No
 
 
 @pytest.mark.parametrize(
-    ("k", "words"),
+    ("bound", "words"),
     [
-        ("10", "10 records"),
-        ("1", "1 record"),
+        ("k10", "10 records"),
+        ("k1", "1 record"),
         ("t2000", "2,000 tokens"),
-        ("C6", "6 calls"),
+        ("C6+10", "C6 after 10 records"),
         ("all", "no budget"),
     ],
 )
-def test_budgets_are_said_in_words(k: str, words: str) -> None:
-    assert budget_words(Arm("r@b", "r", "b", k, "turns", False)) == words
+def test_bounds_are_said_in_words(bound: str, words: str) -> None:
+    assert budget_words(Arm("r@b", "r", "b", "b", "turns", False, bound)) == words
+
+
+def test_arms_are_grouped_by_what_bounds_the_whole_evidence_and_mixed_only_on_demand() -> None:
+    made = two_arms({"hybrid": [1.0, 0.0], "bfr_text": [1.0, 1.0], "bm25": [0.0, 0.0]}, conversations=["a", "b"])
+    bounds = {"hybrid": "k40", "bfr_text": "k40", "bm25": "C6+10"}
+    made = replace(made, arms=[replace(arm, bound=bounds[arm.reader]) for arm in made.arms])
+    statistics = summarise(made)
+    assert [(group.unit, [arm.reader for arm in group.ranked]) for group in statistics.groups] == [
+        ("records", ["bfr_text", "hybrid"]),
+        ("completion", ["bm25"]),
+    ]
+    assert statistics.baselines == {"bfr_text@k10": "hybrid@k10"}
+    mixed = mixed_group(statistics)
+    assert [arm.reader for arm in mixed.ranked] == ["bfr_text", "hybrid", "bm25"]
+
+
+def test_stopped_cells_are_counted_by_arm() -> None:
+    made = two_arms({"hybrid": [1.0, 0.0, 1.0], "bm25": [0.0, 0.0, 0.0]}, conversations=["a", "b", "b"])
+    halted = pl.when(pl.col("arm") == "bm25@k10").then(pl.lit("over_budget")).otherwise(pl.lit("budget"))
+    found = summarise(replace(made, cells=made.cells.with_columns(stop_reason=halted))).estimates
+    assert found[Cell("bm25@k10", ALL, "over_budget")].value == 3
+    assert found[Cell("hybrid@k10", ALL, "over_budget")].value == 0
+
+
+def test_asks_of_a_model_are_a_measure_only_where_some_arm_has_them() -> None:
+    made = two_arms({"hybrid": [1.0, 0.0]}, conversations=["a", "b"])
+    assert "asks" not in {measure.name for measure in summarise(made).measures}
+    asked = replace(made, cells=made.cells.with_columns(asks=pl.Series([2, 4])))
+    assert summarise(asked).estimates[Cell("hybrid@k10", ALL, "asks")].value == 3
 
 
 def test_a_series_is_the_label_without_its_budget() -> None:

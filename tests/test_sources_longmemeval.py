@@ -9,7 +9,7 @@ import pytest
 
 from storage.errors import InputError
 from tasks.sources import SOURCES, locate
-from tasks.sources.ingested import Ingested, sessions
+from tasks.sources.ingested import Ingested
 from tasks.sources.longmemeval import load
 
 
@@ -149,7 +149,7 @@ def test_a_question_before_its_last_session_is_reported_and_keeps_its_date(tmp_p
 def test_a_session_that_recurs_has_one_content_address_whatever_its_date(tmp_path: Path) -> None:
     other = row(question_id="q2", haystack_dates=["2024/01/02 (Tue) 10:00", "2024/01/01 (Mon) 10:00"])
     one = read(tmp_path, row(), other)
-    held = [membership for told in one.told for membership, _ in sessions(told.turns)]
+    held = [membership for told in one.told for membership, _ in told.sessions]
     assert len(held) == 4
     assert len({membership.session for membership in held}) == one.facts["distinct sessions"] == 2
     assert held[1].prefix == "q1/answer_b" and held[1].position == 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,9 +17,11 @@ from werkzeug.serving import make_server
 from flows import protocol as protocols
 from flows.stages import STAGES
 from storage import vectors
+from storage.calls import Ledger
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.schemas import SELECTIONS, STATES, VERDICTS
+from storage.schemas import CALLS, SELECTIONS, SESSIONS, STATES, VERDICTS
+from storage.submissions import Submission, Submissions
 from storage.tables import CorruptPart
 from tests.conftest import write_locomo
 from tests.test_storage_tables import SPEC
@@ -100,6 +103,21 @@ def test_writers_at_once_lose_and_double_nothing(s3: Flaky) -> None:
     assert sorted(found) == sorted(set(found)) == [f"k{i:02}" for i in range(25)]
 
 
+def test_calls_are_kept_and_shared_there(s3: Flaky) -> None:
+    one, other = (Ledger(Lake.open("s3://bucket/calls")) for _ in range(2))
+    row: dict[str, Any] = dict.fromkeys(CALLS.schema.names, "x") | {"repeat": 0, "characters": 1, "attempts": 1}
+    row |= dict.fromkeys(("prompt_tokens", "completion_tokens", "cost", "latency_s", "top_logprobs"))
+    for name in "ab":
+        one.append([row | {"request": name, "answered_at": datetime(2026, 1, 1)}])
+        assert name in other.find("ab")
+    assert one.find("abc") == other.find("abc") and len(other.rows()) == 2
+    out, item = Submissions(Lake("s3://bucket/calls")), Submission("n", "e", ({"request": "a"},))
+    out.note(item)
+    assert out.out("e", ["a"]) == [item] and out.out("e", ["b"]) == out.out("f", ["a"]) == []
+    out.forget(item)
+    assert out.out("e", ["a"]) == []
+
+
 def test_slow_down_is_tried_again(s3: Flaky) -> None:
     table = Lake.open("s3://bucket/slow").table(SPEC, "3" * 64)
     s3.refused = 0
@@ -130,17 +148,24 @@ def test_an_index_is_built_and_read_there(s3: Flaky) -> None:
     folder = Lake.open("s3://bucket/indexed").vectors
     records = pa.table(
         {
-            "id": ["a", "b", "c"],
-            "conversation_id": ["one", "one", "two"],
-            "session_id": ["s", "s", "s"],
-            "position": pa.array([1, 0, 0], pa.int32()),
+            "unit": ["one", "one", "two"],
+            "place": pa.array([1, 0, 0], pa.int32()),
             "text": ["red", "green", "blue"],
         }
     )
-    vectors.build(folder, "f" * 64, records, np.eye(3, dtype=np.float32))
-    found = vectors.read(folder, "f" * 64, "one")
-    assert found.ids == ("b", "a")
-    assert np.array_equal(found.vectors, np.eye(3, dtype=np.float32)[[1, 0]])
+    assert vectors.build(folder, "f" * 64, [(records, np.eye(3, dtype=np.float32))], 3) == 3
+    found = vectors.read(folder, "f" * 64, ["two", "one"])
+    assert np.array_equal(found, np.eye(3, dtype=np.float32)[[2, 1, 0]])
+
+
+def test_what_was_written_under_one_address_is_handed_over_to_another(s3: Flaky) -> None:
+    lake = Lake.open("s3://bucket/handed")
+    row = {"session": "s", "place": 0, "name": "1", "speaker": "Ada", "text": "hello", "caption": None}
+    for _ in range(2):
+        lake.table(SESSIONS, "a" * 64).append([row])
+        lake.hand_over(SESSIONS, "a" * 64, "b" * 64)
+        assert not lake.table(SESSIONS, "a" * 64).holds_any()
+        assert lake.table(SESSIONS, "b" * 64).lookup(["s"])["text"].to_list() == ["hello"]
 
 
 def test_a_run_there_gives_the_tables_of_a_run_in_a_folder(s3: Flaky, server: None, tmp_path: Path) -> None:

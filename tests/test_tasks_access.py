@@ -1,6 +1,7 @@
 """Views over a conversation are what they say, counted, and bounded by the budget."""
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from readers.types import Access, Budget, Evidence, Note, OverBudget, Pool, Quer
 from storage.errors import InputError
 from tasks.access import Library, QuestionAccess
 from tasks.arms import Arm, arms, budget
-from tasks.compose import _read
+from tasks.compose import read_of
 
 DAY = 86_400.0
 TEXTS = [
@@ -42,6 +43,19 @@ def test_the_text_view_ranks_by_shared_words_as_worked_out_by_hand() -> None:
     scores = {0: one * parrot + one * kiwi, 1: (1 + math.log(3)) * kiwi, 3: one * parrot}
     assert sorted(scores, key=lambda place: -scores[place]) == [0, 1, 3]
     assert LIBRARY.by_words("zzz a") == []
+
+
+@pytest.mark.parametrize("cue", ["parrot kiwi", "the Parrot is fine", "Ada misses Bo", "I", ""])
+def test_the_text_view_agrees_with_a_count_record_by_record(cue: str) -> None:
+    words = [f"{text} {who}".lower() for who, text, _, _ in TEXTS]
+    held = [re.findall("[a-z0-9]{2,}", line) for line in words]
+    scores = dict.fromkeys(range(len(TEXTS)), 0.0)
+    for token in dict.fromkeys(re.findall("[a-z0-9]{2,}", cue.lower())):
+        number = sum(token in own for own in held)
+        for place, own in enumerate(held):
+            if token in own:
+                scores[place] += (1 + math.log(1 + own.count(token))) * math.log(1 + len(TEXTS) / (1 + number))
+    assert LIBRARY.by_words(cue) == sorted((p for p in scores if scores[p]), key=lambda p: (-scores[p], p))
 
 
 def test_the_entity_view_counts_names_and_prefers_who_bears_them() -> None:
@@ -90,7 +104,7 @@ class _Greedy:
 def _cell(reader: Any, limits: str) -> Evidence:
     empty: Any = np.zeros(0)
     pool = Pool((), empty, empty, empty, np.zeros((0, 3)), empty, empty, empty, empty, empty)
-    return _read(Arm(reader, limits, "turns"))(Query("q", "q", np.zeros(3)), pool, LIBRARY)
+    return read_of(Arm(reader, limits, "turns"))(Query("q", "q", np.zeros(3)), pool, LIBRARY)
 
 
 def test_a_reader_that_exceeds_its_budget_is_cut_and_its_cell_says_so() -> None:
@@ -109,5 +123,10 @@ def test_calls_are_those_that_were_metered_not_those_that_were_claimed() -> None
 def test_completion_budgets_are_points_or_triples_and_do_not_fit_plain_readers() -> None:
     assert budget("C6") == Budget(calls=6, rounds=6, new_records=30)
     assert budget("r3c6n30") == Budget(calls=6, rounds=3, new_records=30)
+    assert budget("C6k40") == Budget(calls=6, rounds=6, new_records=30, records=40)
+    assert budget("r3c6n30t2000") == Budget(calls=6, rounds=3, new_records=30, tokens=2000)
+    for broken in ("", "C5", "C6r3c6n30", "C6all", "k10t5"):
+        with pytest.raises(InputError, match="k<records>, t<tokens>"):
+            budget(broken)
     with pytest.raises(InputError, match="a budget of records or tokens"):
         arms(["hybrid@C6"], [], ["turns"])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi
 
 from tasks.pool import Lexicon, MinMax, ReciprocalRank, candidates
 from tasks.text import terms
@@ -42,6 +43,21 @@ def _bm25(texts: list[str], question: str, k1: float = 1.2, b: float = 0.75) -> 
 @pytest.mark.parametrize("question", ["Which parrot did Ada adopt?", "double bass", "Ada", "the of and", ""])
 def test_bm25_is_the_formula(question: str) -> None:
     assert Lexicon(TEXTS).scores(question) == pytest.approx(_bm25(TEXTS, question))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["parrot", "parrots", "bass", "the", "rain", "run", "running"]), max_size=8),
+        min_size=1,
+    )
+)
+def test_bm25_is_rank_bm25(documents: list[list[str]]) -> None:
+    stems = [terms(" ".join(words)) for words in documents]
+    found = Lexicon([" ".join(words) for words in documents]).scores("parrots run in the rain, parrot")
+    query = terms("parrots run in the rain, parrot")
+    expected = BM25Okapi(stems, k1=1.2, b=0.75).get_scores(query) if any(stems) else np.zeros(len(documents))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_bm25_of_no_words_at_all_is_zero() -> None:

@@ -101,3 +101,16 @@ def test_budgets_mean_what_they_say() -> None:
     assert budget("k10") == Budget(records=10)
     assert budget("t2000") == Budget(tokens=2000)
     assert budget("all") == Budget()
+
+
+@dataclass(frozen=True)
+class _Asking:
+    model: str
+    size: int = 3
+
+
+def test_a_parameter_without_a_default_must_be_given() -> None:
+    table: dict[str, type[Any]] = {"asking": _Asking}
+    assert specs.printed(table, specs.make(table, "asking(model=small)", "part")) == "asking(model=small)"
+    with pytest.raises(InputError, match=r"parameter model expected, none found; write asking\(model=…\)"):
+        specs.make(table, "asking(size=4)", "part")

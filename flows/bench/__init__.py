@@ -3,13 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
+from flows.bench.calls import calls
 from flows.bench.pipeline import pipeline
 from flows.bench.readers import readers
+from flows.bench.scale import scale
 from storage.errors import InputError
 
 BENCHES: dict[str, Callable[[str | None, str | None], dict[str, Any]]] = {
     "pipeline": pipeline,
     "readers": readers,
+    "calls": calls,
+    "scale": scale,
 }
 
 

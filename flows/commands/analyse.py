@@ -20,6 +20,7 @@ from flows.commands.options import (
     SplitOption,
     VerboseOption,
     chosen_protocol,
+    refuse_closed,
 )
 from flows.commands.screen import console, print_json
 from flows.progress import shown
@@ -53,6 +54,7 @@ def analyse(
     if what != "pursuit":
         raise InputError(f"analyse: pursuit expected, {what!r} found")
     said = chosen_protocol(protocol, data, None, limit, conversations, set_, sealed=split, lake=lake)
+    refuse_closed(said, freeze, identity)
     root = Lake.open(lake).root
     configure(Lake(root).prefect, verbose=verbose)
     from flows.analyse import analyse as flow

@@ -18,6 +18,8 @@ from flows.commands.options import (
     JsonOption,
     LakeOption,
     LimitOption,
+    MaxCallsOption,
+    MaxCostOption,
     OnlyOption,
     ProtocolName,
     QuietOption,
@@ -26,14 +28,17 @@ from flows.commands.options import (
     UntilOption,
     VerboseOption,
     chosen_protocol,
+    refuse_closed,
 )
 from flows.commands.screen import console, print_json
+from flows.ending import ends_at_once
 from flows.progress import shown
 from flows.protocol import Protocol
+from flows.runners import THREADS, task_runner
 from flows.server import configure
 from flows.stages import chosen
 from storage.lake import Lake
-from tasks.sealed import OPEN, StillSealed, Unsealing
+from tasks.llm.budget import budget
 
 
 def run(
@@ -49,6 +54,11 @@ def run(
     split: SplitOption = None,
     freeze: FreezeOption = None,
     identity: IdentityOption = None,
+    runner: Annotated[
+        str, typer.Option("--runner", help="Where: threads, dask (a local cluster), or dask://host:port.")
+    ] = THREADS,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -58,11 +68,22 @@ def run(
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     stages = chosen(only, until)
     root = str(Lake.open(lake).root)
-    summary = run_flow(said, root, stages, workers, freeze, identity, quiet=quiet or as_json, verbose=verbose)
+    with budget(root, max_calls=max_calls, max_cost=max_cost):
+        summary = run_flow(
+            said,
+            root,
+            stages,
+            freeze,
+            identity,
+            runner=runner,
+            workers=workers,
+            quiet=quiet or as_json,
+            verbose=verbose,
+        )
     if as_json:
         print_json(summary)
     else:
-        _print_summary(summary)
+        print_summary(summary)
 
 
 def report(
@@ -79,25 +100,30 @@ def report(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    mix_budgets: Annotated[
+        bool, typer.Option("--mix-budgets", help="Also rank arms of all budgets in one table; report.mix_budgets.")
+    ] = False,
 ) -> None:
     """Write the report of what the lake holds for a protocol, and compute nothing else."""
-    said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
+    changes = [*(set_ or []), *(["report.mix_budgets=true"] if mix_budgets else [])]
+    said = chosen_protocol(protocol, data, arms, limit, conversations, changes, sealed=split, lake=lake)
     root = str(Lake.open(lake).root)
-    summary = run_flow(said, root, ("report",), 1, freeze, identity, quiet=quiet or as_json, verbose=verbose)
+    summary = run_flow(said, root, ("report",), freeze, identity, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
     else:
-        _print_summary(summary)
+        print_summary(summary)
 
 
 def run_flow(
     said: Protocol,
     root: str,
     stages: tuple[str, ...],
-    workers: int,
     freeze: str | None = None,
     identity: str | None = None,
     *,
+    runner: str = THREADS,
+    workers: int = 1,
     quiet: bool,
     verbose: bool,
 ) -> dict[str, Any]:
@@ -105,22 +131,21 @@ def run_flow(
 
     Raises `StillSealed` before any server is started for a sealed split without a freeze.
     """
-    if said.data.split != OPEN and Unsealing.by(freeze, identity) is None:
-        raise StillSealed(said.data.benchmark)
+    refuse_closed(said, freeze, identity)
     configure(Lake(root).prefect, verbose=verbose)
     if not quiet and sys.stderr.isatty():
         Console(stderr=True).print("starting Prefect (10 to 30 s where it runs its own server)", style="dim")
-    from prefect.task_runners import ThreadPoolTaskRunner
-
     from flows.benchmark import benchmark
 
-    with shown(Console(stderr=True), quiet=quiet):
-        runner: Any = ThreadPoolTaskRunner(max_workers=workers)
-        summary: dict[str, Any] = benchmark.with_options(task_runner=runner)(said, root, stages, freeze, identity)
+    where = task_runner(runner, workers)
+
+    with ends_at_once(), shown(Console(stderr=True), quiet=quiet):
+        summary: dict[str, Any] = benchmark.with_options(task_runner=where)(said, root, stages, freeze, identity)
     return summary
 
 
-def _print_summary(summary: Mapping[str, Any]) -> None:
+def print_summary(summary: Mapping[str, Any]) -> None:
+    """What a run made, for people."""
     out = console()
     if "headline" in summary:
         _print_headline(out, summary["headline"], summary["offline"])

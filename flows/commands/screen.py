@@ -14,6 +14,11 @@ def console(width: int = 120) -> Console:
     return Console() if sys.stdout.isatty() else Console(width=width)
 
 
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in [0, 1] as a percentage without its sign; nothing for None."""
+    return "" if share is None else f"{100 * share:.{digits}f}"
+
+
 def print_json(value: Any) -> None:
     """One line of JSON on standard output."""
     print(json.dumps(value, ensure_ascii=False))

@@ -1,9 +1,9 @@
 """`suffice trace`."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
@@ -45,10 +45,37 @@ def trace(
         return
     out = console()
     out.print(f"{found['question']} ({found['kind']}): {found['text']}", highlight=False, markup=False)
-    out.print(f"gold: {found['answer']} from {', '.join(found['gold']) or 'no turn'}", highlight=False, markup=False)
-    table = Table("arm", "step", "cue", "came back", "kept", "gold that entered", box=SIMPLE)
+    out.print(f"gold: {found['answer']}", highlight=False, markup=False)
+    for turn, text in found["texts"].items():
+        out.print(f"  {_short(turn)}  {text}", highlight=False, markup=False)
     for arm in found["arms"]:
-        for step in arm["steps"]:
-            cells = (arm["arm"], step["view"], step["cue"], str(step["returned"]), str(len(step["kept"])))
-            table.add_row(*map(escape, cells), escape(", ".join(step["gold"])))
-    out.print(table)
+        out.print(f"\n{_told(arm)}", highlight=False, markup=False, style="bold")
+        table = Table(*_HEADS, box=None, pad_edge=False, header_style="dim")
+        for row in _rows(arm, found["text"], len(found["gold"])):
+            table.add_row(*map(escape, row))
+        out.print(table)
+
+
+_HEADS = ("step", "cue", "came back", "kept", "gold so far", "gold that entered", "gold left behind")
+
+
+def _told(arm: dict[str, Any]) -> str:
+    calls = f", {arm['calls']} calls" if arm["calls"] else ""
+    stopped = "; stopped: it asked for more than its budget" if arm["stop"] == "over_budget" else ""
+    return f"{arm['arm']}: {arm['records']} records{calls}{stopped}"
+
+
+def _rows(arm: dict[str, Any], question: str, gold: int) -> Iterator[tuple[str, ...]]:
+    """A row a step."""
+    had = 0
+    for step in arm["steps"]:
+        had += len(step["gold"])
+        so_far = f"{had}/{gold}" if gold else ""
+        cue = "the question" if step["cue"] == question else _short(step["cue"])
+        entered, left = (", ".join(map(_short, step[key])) for key in ("gold", "passed"))
+        yield step["view"], cue, str(len(step["returned"])), str(len(step["kept"])), so_far, entered, left
+
+
+def _short(id: str) -> str:
+    """A record's id without its conversation; any other text as it is."""
+    return id.rpartition("/")[2] if " " not in id else id

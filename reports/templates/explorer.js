@@ -139,9 +139,46 @@
         const rank = order.indexOf(place);
         if (rank >= 0 && !(best.get(gold) <= rank)) best.set(gold, rank);
       }
-      for (const [gold, rank] of best) found[gold].push(Array.isArray(picked) ? `${arm.label} #${rank + 1}` : arm.label);
+      for (const [gold, rank] of best) {
+        const how = entered(a, q, gold);
+        found[gold].push((Array.isArray(picked) ? `${arm.label} #${rank + 1}` : arm.label) + (how ? ` (${how})` : ""));
+      }
     });
     return found;
+  }
+
+  // The step with which a gold turn came into an arm's evidence.
+  function entered(a, q, gold) {
+    const steps = data.steps[a][q], holds = new Set(data.hits[arms[a].store][q].filter(([, g]) => g === gold).map(([place]) => place));
+    const at = steps ? steps.findIndex(([, , , places]) => places.some((place) => holds.has(place))) : -1;
+    return at < 0 || data.views[steps[at][0]] === "requirement" ? "" : `step ${at + 1}, ${data.views[steps[at][0]]}`;
+  }
+
+  function chip(q, a, place, hits) {
+    const kept = typeof place !== "number" || place >= 0, at = kept ? place : -1 - place;
+    const found = record(arms[a].store, questions.conversation[q], at);
+    const id = found ? found.id.slice(found.id.lastIndexOf("/") + 1) : place;
+    const own = make("span", `chip${kept ? " kept" : ""}${hits.has(at) ? " gold" : ""}`, id);
+    if (found) own.title = visible(`${found.speaker}, ${found.date}: ${found.text}`);
+    return own;
+  }
+
+  function steps(q, a) {
+    const trace = data.steps[a][q];
+    if (!trace) return null;
+    const hits = new Set(data.hits[arms[a].store][q].map(([place]) => place)), seen = new Set();
+    const rows = trace.map(([view, cue, returned, places], i) => {
+      const kept = places.filter((place) => typeof place !== "number" || place >= 0);
+      data.hits[arms[a].store][q].forEach(([place, gold]) => { if (kept.includes(place)) seen.add(gold); });
+      const back = make("td", "back", "", ...places.map((place) => chip(q, a, place, hits)));
+      if (returned > places.length) back.append(make("span", "soft", `and ${returned - places.length} more`));
+      const total = data.gold[q].length;
+      return make("tr", "", "", make("td", "n", i + 1), make("td", "", data.views[view]), make("td", "cue", cue < 0 ? "the question" : data.cues[cue]),
+        make("td", "n", returned), make("td", "n", kept.length), make("td", "n", total ? `${seen.size}/${total}` : "–"), back);
+    });
+    const heads = ["Step", "View", "Cue", "Came back", "Kept", "Gold so far", "Records that came back"].map((head) => { const th = make("th", "", head); th.scope = "col"; return th; });
+    const legend = make("p", "note", "", "Framed: kept. ", make("span", "chip gold", "green"), " holds gold. Hover for the text.");
+    return make("div", "steps", "", make("table", "", "", make("thead", "", "", make("tr", "", "", ...heads)), make("tbody", "", "", ...rows)), legend);
   }
 
   function golds(q) {
@@ -177,14 +214,17 @@
     const badge = make("span", "badge");
     mark(badge, data.outcome[a][q]);
     const picked = data.picks[a][q];
-    const n = picked === null ? "" : `${(Array.isArray(picked) ? picked.length : picked.n).toLocaleString("en")} records`;
+    const parts = picked === null ? [] : [`${(Array.isArray(picked) ? picked.length : picked.n).toLocaleString("en")} records`];
+    if (data.calls[a][q] > 0) parts.push(`${data.calls[a][q]} ${data.calls[a][q] === 1 ? "call" : "calls"}`);
+    if (data.stops[data.stop[a][q]] === "over_budget") parts.push("stopped: over budget");
+    const n = parts.join(", ");
     const answer = data.answer[a][q], status = data.answer_status[a][q];
     const said = answer >= 0 ? data.answers[answer] : status >= 0 ? `(${data.statuses[status]})` : "";
     const label = arms[a].label + (arms[a].gold ? " (uses gold)" : "");
     const summary = make("summary", "", "", make("span", "label", label), badge, make("span", "soft", n), make("span", "said", said));
     if (data.judges.length) summary.append(make("span", "scores", scores(q, a)));
     const box = make("details", "", "", summary);
-    const fill = () => { if (box.open && box.childElementCount === 1) box.append(picks(q, a)); };
+    const fill = () => { if (box.open && box.childElementCount === 1) box.append(...[steps(q, a), picks(q, a)].filter(Boolean)); };
     box.addEventListener("toggle", () => { fill(); if (box.open) opened.add(a); else opened.delete(a); });
     if (opened.has(a)) { box.open = true; fill(); }
     return box;
@@ -199,7 +239,7 @@
     const gold = questions.answer[q];
     const answer = make("p", "answer", "", make("span", "soft", "Gold answer  "), gold === null ? make("span", "soft", "none") : make("span", "", gold));
     const held = make("section", "", "", make("h3", "", "What each arm handed over"));
-    if (data.offline) held.append(make("p", "note", "", make("span", "offline", "offline"), " Answers and scores come from offline programs, not from language models."));
+    if (data.offline && data.judges.length) held.append(make("p", "note", "", make("span", "offline", "offline"), " Answers and scores come from offline programs, not from language models."));
     let budget = null;
     arms.map((own, a) => a).forEach((a) => {
       if (arms[a].budget !== budget) { budget = arms[a].budget; held.append(make("p", "budget", budget)); }

@@ -5,6 +5,8 @@ from typing import Any, ClassVar, Protocol
 
 from storage.records import Question, Record
 from tasks.answerers.extractive import Extractive
+from tasks.answerers.prompted import Prompted
+from tasks.asking import Asking
 from tasks.outcomes import Answer
 
 
@@ -21,13 +23,15 @@ class Answerer(Protocol):
         """What changes replies beside the parameters, as plain JSON values; part of every answer's key."""
         ...
 
-    def answer_many(self, items: Sequence[tuple[Question, Sequence[Record]]]) -> Iterator[Answer]:
-        """One answer an item, in the items' order, each yielded as soon as it is known.
+    def answer_many(
+        self, items: Sequence[tuple[Question, Sequence[Record]]], asking: Asking
+    ) -> Iterator[Answer | None]:
+        """One answer an item, in the items' order; None where no reply was had, so that it is asked for later.
 
-        An item is (question, evidence records, oldest first). Empty evidence is answered by the declared
-        rule `tasks.outcomes.NO_INFORMATION`, not by a model.
+        An item is (question, evidence records, oldest first). `asking` reaches the protocol's models. Empty evidence
+        is answered by the declared rule `tasks.outcomes.NO_INFORMATION` unless the answerer says otherwise.
         """
         ...
 
 
-ANSWERERS: dict[str, type[Any]] = {"extractive": Extractive}
+ANSWERERS: dict[str, type[Any]] = {"extractive": Extractive, "prompted": Prompted}

@@ -9,6 +9,7 @@ from tasks.answerers.asked import asked_for
 from tasks.answerers.ranking import RANKED, ranked
 from tasks.answerers.reading import READ_CHARACTERS, Known
 from tasks.answerers.spans import answer_words
+from tasks.asking import Asking
 from tasks.outcomes import NO_INFORMATION, Answer
 from tasks.provenance import code
 
@@ -56,7 +57,9 @@ class Extractive:
             )
         }
 
-    def answer_many(self, items: Sequence[tuple[Question, Sequence[Record]]]) -> Iterator[Answer]:
+    def answer_many(
+        self, items: Sequence[tuple[Question, Sequence[Record]]], asking: Asking | None = None
+    ) -> Iterator[Answer]:
         for question, evidence in items:
             yield Answer(self._answer(question, evidence), "ok")
 

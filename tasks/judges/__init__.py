@@ -4,7 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Protocol
 
 from storage.records import Gold, Question
+from tasks.asking import Asking
+from tasks.judges.absence import LocomoAdversarial
+from tasks.judges.beam import Beam
+from tasks.judges.graded import Lenient, Strict
 from tasks.judges.lexical import LexicalMatch, StemF1
+from tasks.judges.longmemeval import LongMemEval
+from tasks.judges.recorded import Recorded
 from tasks.outcomes import Verdict
 
 
@@ -21,12 +27,24 @@ class Judge(Protocol):
         """What changes verdicts beside the parameters, as plain JSON values; part of every verdict's key."""
         ...
 
-    def judge_many(self, items: Sequence[tuple[Question, Gold, str | None]]) -> Iterator[Verdict]:
-        """One verdict an item, in the items' order, each yielded as soon as it is known.
+    def judge_many(
+        self, items: Sequence[tuple[Question, Gold, str | None]], asking: Asking
+    ) -> Iterator[Verdict | None]:
+        """One verdict an item, in the items' order; None where no reply was had, so that it is asked for later.
 
-        An item is (question, its gold, the reply); a reply of None is one that could not be had.
+        An item is (question, its gold, the reply); a reply of None is one that could not be had. `asking` reaches the
+        protocol's models.
         """
         ...
 
 
-JUDGES: dict[str, type[Any]] = {"stem_f1": StemF1, "lexical_match": LexicalMatch}
+JUDGES: dict[str, type[Any]] = {
+    "stem_f1": StemF1,
+    "lexical_match": LexicalMatch,
+    "locomo_adversarial": LocomoAdversarial,
+    "lenient": Lenient,
+    "strict": Strict,
+    "longmemeval": LongMemEval,
+    "beam": Beam,
+    "recorded": Recorded,
+}

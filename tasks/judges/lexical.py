@@ -8,6 +8,7 @@ from string import punctuation
 from typing import ClassVar
 
 from storage.records import Gold, Question
+from tasks.asking import Asking
 from tasks.outcomes import Verdict
 from tasks.provenance import code
 from tasks.text import stem
@@ -40,7 +41,7 @@ class StemF1:
         """The code that decides, so that a changed rule is another judge."""
         return _spec()
 
-    def judge_many(self, items: Items) -> Iterator[Verdict]:
+    def judge_many(self, items: Items, asking: Asking | None = None) -> Iterator[Verdict]:
         for question, gold, reply in items:
             yield self._judge(question, gold, reply)
 
@@ -84,7 +85,7 @@ class LexicalMatch:
         """The code that decides, so that a changed rule is another judge."""
         return _spec()
 
-    def judge_many(self, items: Items) -> Iterator[Verdict]:
+    def judge_many(self, items: Items, asking: Asking | None = None) -> Iterator[Verdict]:
         for question, gold, reply in items:
             yield self._judge(question, gold, reply)
 

@@ -33,6 +33,7 @@ SOURCES: dict[str, Source] = {
     "longmemeval_s": _longmemeval("longmemeval_s", "longmemeval_s_cleaned.json", "longmemeval_s.json", "longmemeval_s"),
     "longmemeval_m": _longmemeval("longmemeval_m", "longmemeval_m_cleaned.json", "longmemeval_m.json", "longmemeval_m"),
     "longmemeval_oracle": _longmemeval("longmemeval_oracle", "longmemeval_oracle.json", "longmemeval_oracle"),
+    "synthetic": _longmemeval("synthetic", "synthetic.json"),
     **{f"beam_{scale.lower()}": _beam(f"beam_{scale.lower()}", scale) for scale in beam.SCALES},
 }
 BUNDLED: dict[str, Path] = {

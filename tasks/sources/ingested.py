@@ -13,12 +13,17 @@ from storage.errors import InputError
 from storage.records import Gold, Membership, Question, Turn
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Told:
     """One conversation in time order, with the questions asked of it and the gold of each."""
 
     turns: Sequence[Turn]
     asked: Sequence[tuple[Question, Gold]]
+
+    @cached_property
+    def sessions(self) -> list[tuple[Membership, list[Turn]]]:
+        """Each session as its membership and its turns in order. Raises what `sessions` raises."""
+        return list(sessions(self.turns))
 
 
 class Account:
@@ -86,7 +91,7 @@ class Ingested:
         """The addresses of all of it."""
         made = Addresses(self.benchmark)
         for told in self.told:
-            made.add([membership for membership, _ in sessions(told.turns)], told.asked)
+            made.add([membership for membership, _ in told.sessions], told.asked)
         return made
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from storage.errors import InputError
 from storage.records import Gold, Question, Turn
-from tasks.sources.ingested import Account, Ingested, Told, refuse_repeats, sessions
+from tasks.sources.ingested import Account, Ingested, Told, refuse_repeats
 from tasks.sources.reading import elements, moment, storable
 
 KINDS = (
@@ -22,6 +22,8 @@ KINDS = (
     "single-session-preference",
 )
 PREFERENCE = "single-session-preference"
+SYNTHETIC = "synthetic-"
+"""How the question ids of a made-up benchmark start, which no name but `synthetic` may read."""
 _UNSORTED = "histories that are not in date order"
 _REPEATED = "session ids found again in their history"
 _EMPTY = "empty sessions dropped"
@@ -45,7 +47,7 @@ def load(path: Path, benchmark: str = "longmemeval_s") -> Ingested:
     those with `has_answer: true`, gold sessions those of `answer_session_ids`. A preference answer is a rubric.
     Raises `InputError` for a file that is not JSON, not UTF-8, has duplicate keys, or lacks a needed key.
     """
-    return Ingested(benchmark, partial(_told, path))
+    return Ingested(benchmark, partial(_told, path, benchmark == SYNTHETIC.strip("-")))
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class _Session:
     messages: list[dict[str, Any]]
 
 
-def _told(path: Path, account: Account) -> Iterator[Told]:
+def _told(path: Path, synthetic: bool, account: Account) -> Iterator[Told]:
     for label in _NOTES:
         account.note(label)
     seen: set[str] = set()
@@ -74,9 +76,15 @@ def _told(path: Path, account: Account) -> Iterator[Told]:
             raise InputError(
                 f"{path}, question {name}: LongMemEval's keys expected, {type(error).__name__} at {error} found"
             ) from error
+        if asked[0].id.startswith(SYNTHETIC) != synthetic:
+            raise InputError(
+                f"{path}: {'a file made by `suffice synth`' if synthetic else 'LongMemEval'} expected, question "
+                f"{asked[0].id} found; run a synthetic file by the protocol `synthetic`, and no other"
+            )
         refuse_repeats(path, [asked[0].id], "question", seen)
-        _count(turns, *asked, account, contents)
-        yield Told(turns, [asked])
+        told = Told(turns, [asked])
+        _count(told, account, contents)
+        yield told
     if place < 0:
         raise InputError(f"{path}: a non-empty list of questions expected, an empty one found")
 
@@ -183,14 +191,15 @@ def _text(value: object, id: str, account: Account) -> str:
     return text
 
 
-def _count(turns: list[Turn], question: Question, gold: Gold, account: Account, contents: set[str]) -> None:
-    held = [(membership.session, membership.turns) for membership, _ in sessions(turns)]
+def _count(told: Told, account: Account, contents: set[str]) -> None:
+    question, gold = told.asked[0]
+    held = [(membership.session, membership.turns) for membership, _ in told.sessions]
     new = {session: size for session, size in held if session not in contents}
     contents.update(new)
     account.count("conversations")
     account.count("sessions", len(held))
     account.count("distinct sessions", len(new))
-    account.count("turns", len(turns))
+    account.count("turns", len(told.turns))
     account.count("distinct turns", sum(new.values()))
     account.count("questions")
     for kind in KINDS:

@@ -20,8 +20,13 @@ class Turns:
     captions: bool = True
     dates: bool = False
 
+    @property
+    def dated(self) -> bool:
+        """Whether the session's date is part of the text."""
+        return self.dates
+
     def write(self, turns: Sequence[Turn]) -> list[Record]:
-        """Records of one conversation in the turns' order."""
+        """Records of one session in the turns' order."""
         return [
             Record(
                 id=turn.id,

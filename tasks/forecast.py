@@ -1,0 +1,191 @@
+"""What a run will ask of models, before anything is asked."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from readers.types import Budget
+from storage.lake import Lake
+from storage.records import Gold, Question, Record
+from storage.schemas import STATES
+from tasks import specs
+from tasks.answer import selected_states, unanswered
+from tasks.answerers import ANSWERERS
+from tasks.compose import missing_cells
+from tasks.evidence import rendered
+from tasks.judge import answers_to_judge
+from tasks.judges import JUDGES
+from tasks.llm import Request, ledger
+from tasks.llm.prices import cost, price
+from tasks.plan import Plan, StorePlan
+from tasks.store import write_store
+from tasks.sufficiency import SUFFICIENCY_JUDGES
+from tasks.sufficiency.exhibit import Exhibit
+
+_REPLY = "some words that stand for an answer of the usual length"
+_TYPICAL_RECORDS = 20
+
+
+class Forecast(NamedTuple):
+    """What one part will ask of one model.
+
+    `held`: replies that the ledger has. `calls`: those to come, None where only the run can tell; `at_most` says
+    that evidence or answers are not there yet, so that each cell is taken to have its own. Tokens follow the
+    ledger's own rates for the model where it has any, else four characters a token and the whole token limit.
+    `cost`: US dollars, None where the price is unknown.
+    """
+
+    stage: str
+    part: str
+    model: str
+    held: int
+    calls: int | None
+    at_most: bool
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One conversation as far as it has come: evidence that is known, and what stands for evidence that is not.
+
+    `unanswered`: a question for each answer that is still to come, at most.
+    """
+
+    known: list[tuple[Question, list[Record]]]
+    guessed: list[tuple[Question, list[Record]]]
+    answers: list[tuple[Question, str | None]]
+    unanswered: list[Question]
+    gold: dict[str, Gold]
+
+
+def forecast(plan: Plan) -> list[Forecast]:
+    """One row a part that asks a model, in the order of the stages. Asks nothing; writes records that are missing."""
+    for store in plan.stores:
+        write_store(plan, store)
+    cases = [_case(plan, conversation) for conversation in plan.conversation_ids()]
+    return [*_readers(plan), *_answers(plan, cases), *_verdicts(plan, cases), *_sufficiency(plan, cases)]
+
+
+def _readers(plan: Plan) -> Iterator[Forecast]:
+    for arm in plan.arms:
+        if isinstance(name := getattr(arm.reader, "model", None), str):
+            yield Forecast("compose", str(arm), name, 0, None, False, None, None, None)
+
+
+def _answers(plan: Plan, cases: Sequence[_Case]) -> Iterator[Forecast]:
+    part = specs.make(ANSWERERS, plan.answerer, "answerer")
+    if not part.offline:
+        known = [request for case in cases for request in part.requests(case.known, plan.asking)]
+        guessed = [request for case in cases for request in part.requests(case.guessed, plan.asking)]
+        yield _row(plan, "answer", plan.answerer, part.model, known, guessed)
+
+
+def _verdicts(plan: Plan, cases: Sequence[_Case]) -> Iterator[Forecast]:
+    for form in plan.judges:
+        part = specs.make(JUDGES, form, "judge")
+        if hasattr(part, "requests"):
+            known = [(question, case.gold[question.id], text) for case in cases for question, text in case.answers]
+            guessed = [(question, case.gold[question.id], _REPLY) for case in cases for question in case.unanswered]
+            requests = [part.requests(items, plan.asking) for items in (known, guessed)]
+            yield _row(plan, "judge", form, part.model, *requests)
+
+
+def _sufficiency(plan: Plan, cases: Sequence[_Case]) -> Iterator[Forecast]:
+    for form in (*plan.panel, *filter(None, [plan.adjudicator])):
+        part = specs.make(SUFFICIENCY_JUDGES, form, "panel")
+        if hasattr(part, "requests"):
+            known = [item for case in cases for item in _exhibits(case, case.known)]
+            guessed = [item for case in cases for item in _exhibits(case, case.guessed)]
+            requests = [part.requests(items, plan.asking) for items in (known, guessed)]
+            yield _row(plan, "sufficiency", form, part.model, *requests, bound=form == plan.adjudicator)
+
+
+def _exhibits(case: _Case, items: Sequence[tuple[Question, list[Record]]]) -> list[Exhibit]:
+    references = [(question, case.gold[question.id].answer or "", records) for question, records in items]
+    return [Exhibit(question, answer, rendered(records)) for question, answer, records in references if answer.strip()]
+
+
+def _row(
+    plan: Plan,
+    stage: str,
+    part: str,
+    name: str,
+    known: Sequence[Request],
+    guessed: Sequence[Request],
+    *,
+    bound: bool = False,
+) -> Forecast:
+    model, distinct = plan.model(name), {request.digest: request for request in known}
+    held = ledger(plan.lake).find(distinct)
+    new = [request for digest, request in distinct.items() if digest not in held] + list(guessed)
+    per_character, per_reply = _rates(plan, model.model, new)
+    prompt, completion = sum(request.characters for request in new) * per_character, len(new) * per_reply
+    listed = price(model, datetime.now(UTC).date())
+    share = listed.batch if listed and model.batch else 1.0
+    dollars = cost(listed, prompt * share, completion * share)
+    bounded = bound or bool(guessed)
+    return Forecast(stage, part, name, len(held), len(new), bounded, round(prompt), round(completion), dollars)
+
+
+def _rates(plan: Plan, model: str, new: Sequence[Request]) -> tuple[float, float]:
+    """Prompt tokens a character, and tokens a reply: as the ledger has seen, else as requests are estimated."""
+    purposes = list({request.purpose for request in new})
+    seen = ledger(plan.lake).rows().filter(pl.col("model") == model, pl.col("purpose").is_in(purposes))
+    seen = seen.drop_nulls(["prompt_tokens", "completion_tokens"])
+    if len(seen):
+        sums = seen.select(pl.col("prompt_tokens", "completion_tokens", "characters").sum()).row(0, named=True)
+        return sums["prompt_tokens"] / max(1, sums["characters"]), sums["completion_tokens"] / len(seen)
+    characters = sum(request.characters for request in new)
+    prompt, completion = (sum(request.tokens[side] for request in new) for side in (0, 1))
+    return prompt / max(1, characters), completion / max(1, len(new))
+
+
+def _case(plan: Plan, conversation: str) -> _Case:
+    questions = {question.id: question for question in plan.questions(conversation)}
+    known: dict[tuple[str, str], tuple[Question, list[Record]]] = {}
+    guessed: list[tuple[Question, list[Record]]] = []
+    open_: set[tuple[str, str]] = set()
+    for store in plan.stores:
+        records = plan.records(store, conversation)
+        by_id = {record.id: record for record in records}
+        chosen = selected_states(plan, store, conversation)
+        states = Lake(plan.lake).table(STATES, store.store).read().join(chosen, on=chosen.columns, how="semi")
+        for row in states.iter_rows(named=True):
+            key = row["question_id"], row["evidence_hash"]
+            known[key] = (questions[row["question_id"]], [by_id[id] for id in row["record_ids"]])
+        open_ |= set(unanswered(plan, store, conversation).rows())
+        guessed += _stand_ins(plan, store, conversation, questions, records)
+    answers = answers_to_judge(plan, conversation).select("question_id", "text").rows()
+    told = [(questions[id], text) for id, text in answers]
+    to_come = [questions[id] for id, _ in sorted(open_)] + [question for question, _ in guessed]
+    return _Case(list(known.values()), guessed, told, to_come, plan.gold_of(conversation))
+
+
+def _stand_ins(
+    plan: Plan, store: StorePlan, conversation: str, questions: dict[str, Question], records: list[Record]
+) -> Iterator[tuple[Question, list[Record]]]:
+    """For every cell that is not composed, its question with as many records as its budget allows."""
+    arms = {str(arm): arm for arm in plan.arms_of(store)}
+    tokens = plan.record_frame(store, conversation)["tokens"].to_list()
+    for name, question in missing_cells(plan, store, list(arms.values()), conversation).iter_rows():
+        yield questions[question], records[: _size(arms[name].limits, tokens)]
+
+
+def _size(budget: Budget, tokens: list[int]) -> int:
+    """How many records a budget lets through: about, where it bounds tokens or calls."""
+    if budget.records is not None:
+        return budget.records
+    if budget.tokens is not None:
+        return int(budget.tokens * len(tokens) / max(1, sum(tokens)))
+    return len(tokens) if budget.calls is None else _TYPICAL_RECORDS
+
+
+def total(rows: Sequence[Forecast], field: str) -> Any:
+    """The sum of a column, None where some row does not know its share."""
+    values = [getattr(row, field) for row in rows]
+    return None if None in values else sum(values)
