@@ -11,7 +11,7 @@ from flows.shards import Log
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.schemas import HOLDINGS, INDEXES
-from tasks.candidates import missing_pools, pool_task
+from tasks.candidates import missing_pools, pool_task, refuse_silent_parts
 from tasks.compose import compose_task, missing_cells
 from tasks.consult import consult_task
 from tasks.fit import fit_task
@@ -26,19 +26,21 @@ MOST_SHARDS = 100
 
 
 def store_stage(plan: Plan, log: Log) -> None:
-    """Write the records of every store."""
-    log.run("store", [(store_task, (plan, store)) for store in plan.stores])
+    """Write the records of each store once, whatever stores share them."""
+    distinct = {store.store: store for store in plan.stores}
+    log.run("store", [(store_task, (plan, store)) for store in distinct.values()])
 
 
 def index_stage(plan: Plan, log: Log) -> None:
-    """Embed what has no vector, while readers compile their kernels; then build the indexes."""
+    """Embed what has no vector, while readers compile their kernels; then build each index once."""
     lake = Lake(plan.lake)
     for store in plan.stores:
         if not lake.table(HOLDINGS, store.store).holds_any():
             raise InputError(f"stage index: records of store {store.name} expected, none found; run stage store first")
-    chunks = [(embed_task, (plan, store, chunk)) for store in plan.stores for chunk in chunks_to_embed(plan, store)]
+    distinct = {store.index: store for store in plan.stores}.values()
+    chunks = [(embed_task, (plan, store, chunk)) for store in distinct for chunk in chunks_to_embed(plan, store)]
     warm = [(warm_task, (plan,))] if chunks else []
-    log.run("index", [*warm, *chunks], [(index_task, (plan, store)) for store in plan.stores])
+    log.run("index", [*warm, *chunks], [(index_task, (plan, store)) for store in distinct])
 
 
 def pool_stage(plan: Plan, log: Log) -> None:
@@ -54,6 +56,8 @@ def pool_stage(plan: Plan, log: Log) -> None:
             for conversations in shares(plan, missing_pools(plan, store))
         ],
     )
+    for store in plan.stores:
+        refuse_silent_parts(plan, store)
 
 
 def compose_stage(plan: Plan, log: Log) -> None:

@@ -187,7 +187,8 @@ class Protocol(_Part):
         if len(set(names)) < len(names):
             raise ValueError(f"stores: different names expected, {', '.join(names)} found")
         named = arms(self.arms, self.budgets, names, tuple(self.models))
-        parts = [specs.make(ANSWERERS, self.answerer, "answerer")]
+        parts = [specs.make(WRITERS, store.writer, "writer") for store in self.stores]
+        parts += [specs.make(ANSWERERS, self.answerer, "answerer")]
         parts += [specs.make(JUDGES, judge, "judge") for judge in self.judges]
         panel = (*self.sufficiency.judges, *filter(None, [self.sufficiency.adjudicator]))
         parts += [specs.make(SUFFICIENCY_JUDGES, judge, "sufficiency judge") for judge in panel]
@@ -257,6 +258,7 @@ class Protocol(_Part):
                     fusion=store.pool.fusion,
                     size=store.pool.size,
                     conversations=self.data.conversations,
+                    models=self.named_models,
                     learned_from=learned_from if store.name in learned else "",
                 )
                 for store in self.stores

@@ -8,8 +8,9 @@ from storage.lake import Lake
 from storage.schemas import CONVERSATIONS, HOLDINGS, INDEXES
 from tasks.adjudicate import unadjudicated
 from tasks.answer import selected_states, unanswered
-from tasks.candidates import missing_pools
+from tasks.candidates import missing_pools, parts_of
 from tasks.compose import missing_cells
+from tasks.extraction import batches
 from tasks.index import vectors_kept
 from tasks.ingest import ingest
 from tasks.judge import unjudged, unscored
@@ -37,9 +38,16 @@ def held(protocol: Protocol, lake: str, unsealing: Unsealing | None = None) -> l
     for store in plan.stores:
         written = place.table(HOLDINGS, store.store).read(["conversation_id"])["conversation_id"].n_unique()
         rows.append(Held("store", f"{store.name}: conversations", written, conversations))
+        if asked := batches(plan, store).rows_by_key("status", named=True, unique=True):
+            read = asked["ok"]["batches"] if "ok" in asked else 0
+            every = sum(row["batches"] for row in asked.values())
+            rows.append(Held("store", f"{store.name}: batches read", read, every))
         rows.append(Held("index", f"{store.name}: vectors", *vectors_kept(plan, store)))
         rows.append(Held("index", f"{store.name}: index", int(place.table(INDEXES, store.index).holds_any()), 1))
         rows.append(Held("pool", f"{store.name}: pools", questions - len(missing_pools(plan, store)), questions))
+        if parts := parts_of(plan, store):
+            rows.append(Held("pool", f"{store.name}: pools that BM25 took part in", parts.bm25, parts.pools))
+            rows.append(Held("pool", f"{store.name}: pools that entities took part in", parts.entities, parts.pools))
         arms = plan.arms_of(store)
         cells = questions * len(arms)
         rows.append(Held("compose", f"{store.name}: selections", cells - len(missing_cells(plan, store, arms)), cells))

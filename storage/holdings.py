@@ -50,14 +50,21 @@ def turns(lake: Lake, dataset: str, conversation_ids: Collection[str] | None = N
     return spread.select("conversation_id", "session_id", "speaker", id=_id())
 
 
+def whole_turns(lake: Lake, dataset: str, conversation_ids: Collection[str]) -> pl.DataFrame:
+    """The columns of `Turn` of the turns of these conversations, each conversation's in time order."""
+    held = _held(lake, CONVERSATIONS, dataset, conversation_ids)
+    rows = lake.table(SESSIONS, dataset).lookup(held["session"].to_list())
+    owner, position = _spread(held, "turns")
+    spread = owner.drop("session", "place", "position").hstack(rows)
+    columns = ["conversation_id", "session_id", "speaker", "text", "caption", "said_at"]
+    return spread.select(*columns, position, id=_id())
+
+
 def said(lake: Lake, dataset: str) -> Iterator[tuple[str, str, str]]:
     """The conversation id, the speaker and the text of every turn, one conversation in memory at a time."""
     ids = lake.table(CONVERSATIONS, dataset).read(["conversation_id"])["conversation_id"].unique().sort()
     for name in ids:
-        held = _held(lake, CONVERSATIONS, dataset, [name])
-        rows = lake.table(SESSIONS, dataset).lookup(held["session"].to_list())
-        for speaker, text in rows.select("speaker", "text").iter_rows():
-            yield name, speaker, text
+        yield from whole_turns(lake, dataset, [name]).select("conversation_id", "speaker", "text").iter_rows()
 
 
 def _held(lake: Lake, spec: TableSpec, address: str, conversation_ids: Collection[str] | None) -> pl.DataFrame:

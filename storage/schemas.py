@@ -125,6 +125,38 @@ HOLDINGS = TableSpec(
     ),
     ("conversation_id", "place"),
 )
+OBSERVATIONS = TableSpec(
+    "observations",
+    pa.schema(
+        [
+            _field("id", _TEXT),
+            _field("conversation_id", _TEXT),
+            _field("session_id", _TEXT),
+            _field("position", pa.int32(), "facts from the start of the conversation"),
+            _field("speaker", _TEXT),
+            _field("said_at", _TIME, "local time of the session", null=True),
+            _field("text", _TEXT),
+            _field("source_turn_ids", _IDS),
+        ]
+    ),
+    ("id",),
+)
+EXTRACTIONS = TableSpec(
+    "extractions",
+    pa.schema(
+        [
+            _field("conversation_id", _TEXT),
+            _field("first_turn_id", _TEXT, "of the batch"),
+            _field("turns", pa.int32(), "messages of the batch"),
+            _field("status", _TEXT),
+            _field("facts", pa.int32(), "records made"),
+            _field("repeated", pa.int32(), "facts dropped, as a record says the same"),
+            _field("unplaced", pa.int32(), "records whose sources are the whole batch, as the reply named none"),
+            _field("raw", _TEXT, "a reply that could not be read", null=True),
+        ]
+    ),
+    ("first_turn_id",),
+)
 EMBEDDINGS = TableSpec(
     "embeddings",
     pa.schema(
@@ -149,6 +181,7 @@ POOLS = TableSpec(
             _field("native", pa.list_(pa.float64()), "fused score"),
             _field("dense", pa.list_(pa.float64()), "cosine"),
             _field("lexical", pa.list_(pa.float64()), "BM25"),
+            _field("boost", pa.list_(pa.float64()), "entity boost; null: a fusion without it", null=True),
         ]
     ),
     ("question_id",),

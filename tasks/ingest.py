@@ -11,9 +11,9 @@ from storage.digests import digest
 from storage.errors import InputError
 from storage.holdings import said
 from storage.lake import Lake
-from storage.records import Gold, Membership, Question, Turn
+from storage.records import Gold, Membership, Question, Record, Turn
 from storage.rows import to_rows
-from storage.schemas import CONVERSATIONS, DATASETS, GOLD, QUESTIONS, SESSIONS
+from storage.schemas import CONVERSATIONS, DATASETS, GOLD, OBSERVATIONS, QUESTIONS, SESSIONS
 from tasks.marks import conversation_digests, spoken
 from tasks.provenance import code
 from tasks.sealed import OPEN
@@ -84,25 +84,29 @@ def _read(lake: str, benchmark: str, path: str, source: str) -> Dataset:
 
 
 def write(lake: str, benchmark: str, told: Iterable[Told], source: str) -> tuple[Addresses, int]:
-    """Write conversations, questions and gold in the clear; returns their addresses and how many turns and questions.
+    """Write conversations with what was observed in them, questions and gold in the clear.
 
+    Returns the addresses, and how many turns and questions are new.
     `source`: the address under which sessions lie until the dataset's is known. Questions are written last.
     """
     place, addresses = Lake(lake), Addresses(benchmark)
     contents = _Contents(place, source)
     memberships: list[Membership] = []
     asked: list[tuple[Question, Gold]] = []
+    observed: list[Record] = []
     for each in told:
         for membership, turns in each.sessions:
             contents.add(membership.session, turns)
         held = [membership for membership, _ in each.sessions]
-        addresses.add(held, each.asked)
+        addresses.add(held, each.asked, each.observed)
+        observed += each.observed
         memberships += held
         asked += each.asked
     new = contents.finish(addresses.dataset)
     place.table(CONVERSATIONS, addresses.dataset).append(to_rows(memberships))
     questions = [question for question, _ in asked]
     new += place.table(QUESTIONS, addresses.dataset).append(to_rows(questions, place=range(len(questions))))
+    place.table(OBSERVATIONS, addresses.dataset).append(to_rows(observed))
     place.table(GOLD, addresses.gold).append(to_rows(gold for _, gold in asked))
     return addresses, new
 

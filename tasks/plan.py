@@ -51,19 +51,21 @@ class StorePlan:
     fusion: str
     size: int
     conversations: tuple[str, ...] = ()
+    models: tuple[Model, ...] = ()
     learned_from: str = ""
 
     @cached_property
     def store(self) -> str:
         """The address of the records."""
         writer = specs.make(WRITERS, self.writer, "writer")
-        return digest(
-            {
-                "dataset": self.dataset,
-                "writer": [self.writer, specs.parameters(writer)],
-                "code": code("tasks.writers", "tasks.store", "tasks.evidence"),
-            }
-        )
+        said = {
+            "dataset": self.dataset,
+            "writer": [type(writer).__name__, _parameters(writer, Asking("", self.models))],
+            "code": code("tasks.writers", "tasks.store", "tasks.extraction", "tasks.evidence"),
+        }
+        if hasattr(writer, "write_all"):
+            said |= {"spec": writer.spec(), "encoder": self.encoding}
+        return digest(said)
 
     @cached_property
     def encoding(self) -> str:
@@ -86,7 +88,7 @@ class StorePlan:
                 "encoder": self.encoding,
                 "fusion": [type(fusion).__name__, specs.parameters(fusion)],
                 "size": self.size,
-                "code": code("tasks.pool", "tasks.text"),
+                "code": code("tasks.pool", "tasks.candidates", "tasks.mem0", "tasks.entities", "tasks.text"),
             }
         )
 
@@ -200,10 +202,7 @@ class Plan:
     def _part(self, table: dict[str, type[Any]], text: str) -> list[Any]:
         """Name, parameters and whatever else the part says changes its replies; of a model what changes them."""
         part = specs.make(table, text, "part")
-        said = specs.parameters(part)
-        if "model" in said:
-            said["model"] = self.model(said["model"]).identity()
-        return [part.name, said, part.spec()]
+        return [part.name, _parameters(part, self.asking), part.spec()]
 
     def scores(self, store: StorePlan) -> str:
         """The address of the evidence metrics of one store's states."""
@@ -279,6 +278,14 @@ def _several(conversations: Conversations) -> tuple[str, ...]:
 def _date_tokens(said_at: datetime | None) -> int:
     """Tokens that the shown form of a record has beyond its text: WordPiece splits at white space, so they add up."""
     return count_tokens([shown_date(said_at)])[0] if said_at else 0
+
+
+def _parameters(part: Any, asking: Asking) -> dict[str, Any]:
+    """All parameters of a part; of a model what changes its replies, whatever it is called."""
+    said = specs.parameters(part)
+    if isinstance(said.get("model"), str):
+        said["model"] = asking.model(said["model"]).identity()
+    return said
 
 
 @lru_cache(maxsize=8)

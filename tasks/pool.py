@@ -1,7 +1,7 @@
 """Which records are a question's candidates: dense cosine and BM25, fused."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.mem0 import EntityIndex, FixedLexicon, Mem0, calibrated
 from tasks.text import terms, tokens
 
 Scores = NDArray[np.float64]
@@ -44,17 +45,22 @@ class ReciprocalRank:
 FUSIONS: dict[str, type[Any]] = {
     "minmax": MinMax,
     "rrf": ReciprocalRank,
+    "mem0": Mem0,
 }
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """One question's pool: `rows` index the conversation's records in native rank order; scores align with them."""
+    """One question's pool: `rows` index the conversation's records in native rank order; scores align with them.
+
+    `boost`: what entities add, None for a fusion that knows none.
+    """
 
     rows: NDArray[np.intp]
     native: Scores
     dense: Scores
     lexical: Scores
+    boost: Scores | None = None
 
 
 class Lexicon:
@@ -144,10 +150,51 @@ def candidates(
     """
     if len(vectors) != len(lexical):
         raise ValueError(f"vectors ({len(vectors)}) must match lexical scores ({len(lexical)})")
-    dense = np.einsum("nd,d->n", vectors.astype(np.float64), query.astype(np.float64)) if len(vectors) else lexical
+    dense = _cosines(vectors, query)
     native = fusion.fuse(dense, lexical)
-    rows = np.argsort(-native, kind="stable")[:size]
+    rows = _best(native, size)
     return Candidates(rows, native[rows], dense[rows], lexical[rows])
+
+
+class Haystack:
+    """One conversation's records as the questions of a store search them, by the store's fusion.
+
+    `texts` and `vectors` (n, d) align; `embed`: texts to unit rows, by the store's encoder.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        vectors: NDArray[np.float32],
+        fusion: MinMax | ReciprocalRank | Mem0,
+        embed: Callable[[Sequence[str]], NDArray[np.float32]],
+    ) -> None:
+        self._vectors, self._fusion = vectors, fusion
+        self._lexicon = FixedLexicon(texts) if isinstance(fusion, Mem0) else Lexicon(texts)
+        self._entities = EntityIndex(texts if isinstance(fusion, Mem0) else [], embed)
+
+    def pool(self, question: str, query: NDArray[np.float32], size: int) -> Candidates:
+        """The `size` best records. Ties go to the earlier record."""
+        lexical = self._lexicon.scores(question)
+        if not isinstance(self._fusion, Mem0):
+            return candidates(self._vectors, query, lexical, size, self._fusion)
+        dense = _cosines(self._vectors, query)
+        boost = self._entities.boosts(question, self._fusion.boost)
+        native = self._fusion.fuse(dense, calibrated(lexical, question), boost, size)
+        rows = _best(native, size)
+        return Candidates(rows, native[rows], dense[rows], lexical[rows], boost[rows])
+
+
+def _cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> Scores:
+    if not len(vectors):
+        return np.zeros(0)
+    return np.asarray(np.einsum("nd,d->n", vectors.astype(np.float64), query.astype(np.float64)))
+
+
+def _best(native: Scores, size: int) -> NDArray[np.intp]:
+    """The `size` best that are candidates at all, ties in order."""
+    rows = np.argsort(-native, kind="stable")[:size]
+    return rows[np.isfinite(native[rows])]
 
 
 def _scaled(scores: Scores) -> Scores:

@@ -1,6 +1,7 @@
 """How a benchmark's file becomes conversations in the clear and a sealed split."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -27,7 +28,7 @@ def seal_split(lake: str, benchmark: str, data: str, rule: str, recipient: str) 
     stated, ids = chosen(rule, [question for told in whole for question, _ in told.asked])
     words = conversation_digests(spoken(turn for told in whole for turn in told.turns))
     refuse_readable(place, benchmark, set(words.values()))
-    kept = [Told(told.turns, [pair for pair in told.asked if pair[0].id not in ids]) for told in whole]
+    kept = [replace(told, asked=[pair for pair in told.asked if pair[0].id not in ids]) for told in whole]
     shown = Ingested(benchmark, lambda _: kept)
     public = {
         "benchmark": benchmark,

@@ -12,6 +12,7 @@ from storage.records import Turn
 from storage.schemas import CONVERSATIONS, HOLDINGS, RECORDS, SESSIONS
 from tasks import specs
 from tasks.encoders.minilm import count_tokens
+from tasks.extraction import is_whole, write_conversations
 from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
 from tasks.writers import WRITERS
@@ -24,6 +25,8 @@ def write_store(plan: Plan, store: StorePlan) -> int:
     that puts the date into the text sees it once for each of its dates. Works through one part of the sessions at a
     time; a killed run goes on where it was.
     """
+    if is_whole(store):
+        return write_conversations(plan, store)
     lake = Lake(plan.lake)
     if lake.table(HOLDINGS, store.store).holds_any():
         return 0

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,9 +113,26 @@ def test_a_cell_stands_beside_its_floor_and_the_published_figure() -> None:
     assert all(row["median ms"] > 0 and row["x floor"] > 0 for row in rows)
 
 
+@pytest.mark.parametrize(("data", "name"), [(None, "bundled sample"), ("locomo10.json", "LoCoMo")])
+def test_tables_are_called_after_the_pools_that_were_timed(
+    data: str | None, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[str, ...]] = []
+
+    def python(*arguments: str) -> str:
+        started.append(arguments)
+        return "0.1 0.2" if arguments[0] == "-c" else "{}"
+
+    monkeypatch.setattr(sys.modules["flows.bench.readers"], "_python", python)
+    if data is not None:
+        (tmp_path / data).write_text("[]")
+    assert measure("readers", data and str(tmp_path / data))["data"] == (data or name)
+    assert started[0][:2] == ("-m", "flows.bench.grid") and started[0][-1] == name
+
+
 def test_an_unknown_bench_or_missing_data_is_refused() -> None:
-    assert list(BENCHES) == ["pipeline", "readers"]
-    with pytest.raises(InputError, match="one of pipeline, readers expected, 'nothing' found"):
+    assert list(BENCHES) == ["pipeline", "readers", "calls", "scale"]
+    with pytest.raises(InputError, match="one of pipeline, readers, calls, scale expected, 'nothing' found"):
         measure("nothing", None)
     with pytest.raises(InputError, match=r"nowhere\.json does not exist"):
         measure("readers", "nowhere.json")

@@ -173,8 +173,7 @@ def fits(folder: Path, gold: dict[str, str]) -> dict[str, list[float]]:
     for chunk in chunks_to_embed(plan, store):
         embed_chunk(plan, store, chunk)
     build_index(plan, store)
-    for name in plan.conversation_ids():
-        build_pools(plan, store, name)
+    build_pools(plan, store, plan.conversation_ids())
     fit(plan, store)
     rows = Lake(lake).table(FITS, address(plan, store)).read()
     for row in rows.iter_rows(named=True):

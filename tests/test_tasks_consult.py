@@ -181,7 +181,7 @@ def test_a_refusal_and_an_empty_reply_are_fallbacks_that_are_counted(
     finish = "content_filter" if reply == "refused" else "stop"
     endpoint.rule = lambda body: completion(text, finish_reason=finish)
     plan = _plan(folder, endpoint.url, ["setr(model=small)", "hybrid"])
-    compose(plan, plan.stores[0], "c1")
+    compose(plan, plan.stores[0], ["c1"])
     assert _consult(plan) == 3
     rows = _rows(plan)
     for question in {question for _, question in rows}:

@@ -156,12 +156,30 @@ def print_summary(summary: Mapping[str, Any]) -> None:
             f"which saved {reuse['answers saved']:,} answers and {reuse['verdicts saved']:,} verdicts.",
             highlight=False,
         )
+    for told in summary["stores"]:
+        out.print(_of_store(told), highlight=False)
     new = ", ".join(f"{count:,} {stage}" for stage, count in summary["new"].items() if count)
     out.print(f"New in this run: {new or 'nothing, all was in the lake'}.", highlight=False)
     for line in summary.get("sealing", []):
         out.print(f"- {line}", highlight=False, markup=False, soft_wrap=True)
     if "paths" in summary:
         out.print(f"Report: {summary['paths']['report']}", highlight=False, soft_wrap=True)
+
+
+def _of_store(told: Mapping[str, Any]) -> str:
+    """A line on a store that a model wrote or a hybrid with entities ranks."""
+    read = [
+        f"{row['batches']:,} {row['status']}"
+        + f" ({row['facts']:,} facts, {row['repeated']:,} repeated, {row['unplaced']:,} without a message)"
+        * (row["status"] == "ok")
+        for row in told.get("batches", ())
+    ]
+    said = [f"batches of messages: {', '.join(read)}"] if read else []
+    if pools := told.get("pools"):
+        said.append(
+            f"BM25 took part in {pools['bm25']:,} and entities in {pools['entities']:,} of {pools['pools']:,} pools"
+        )
+    return f"Store {told['store']}: {'; '.join(said)}."
 
 
 def _print_headline(out: Console, headline: list[dict[str, Any]], offline: bool) -> None:

@@ -10,15 +10,19 @@ from typing import Any
 
 from storage.digests import canonical, digest
 from storage.errors import InputError
-from storage.records import Gold, Membership, Question, Turn
+from storage.records import Gold, Membership, Question, Record, Turn
 
 
 @dataclass(frozen=True)
 class Told:
-    """One conversation in time order, with the questions asked of it and the gold of each."""
+    """One conversation in time order, with the questions asked of it and the gold of each.
+
+    `observed`: the facts that the file comes with, as records in time order.
+    """
 
     turns: Sequence[Turn]
     asked: Sequence[tuple[Question, Gold]]
+    observed: Sequence[Record] = ()
 
     @cached_property
     def sessions(self) -> list[tuple[Membership, list[Turn]]]:
@@ -72,6 +76,11 @@ class Ingested:
         return [turn for told in self.told for turn in told.turns]
 
     @property
+    def observations(self) -> list[Record]:
+        """Every fact that the file comes with, conversation after conversation."""
+        return [record for told in self.told for record in told.observed]
+
+    @property
     def questions(self) -> list[Question]:
         """Every question in the benchmark's order."""
         return [question for told in self.told for question, _ in told.asked]
@@ -91,7 +100,7 @@ class Ingested:
         """The addresses of all of it."""
         made = Addresses(self.benchmark)
         for told in self.told:
-            made.add([membership for membership, _ in told.sessions], told.asked)
+            made.add([membership for membership, _ in told.sessions], told.asked, told.observed)
         return made
 
 
@@ -104,13 +113,17 @@ class Addresses:
     def __init__(self, benchmark: str) -> None:
         self._seen, self._gold = sha256(canonical(benchmark)), sha256()
 
-    def add(self, memberships: Iterable[Membership], asked: Iterable[tuple[Question, Gold]]) -> None:
+    def add(
+        self, memberships: Iterable[Membership], asked: Iterable[tuple[Question, Gold]], observed: Iterable[Record] = ()
+    ) -> None:
         """One more conversation."""
         self._seen.update(
             canonical(
                 [[m.conversation_id, m.session, m.session_id, m.prefix, _iso(m.said_at)] for m in memberships],
             )
         )
+        for record in observed:
+            self._seen.update(canonical([record.id, record.speaker, record.text, record.source_turn_ids]))
         for question, gold in asked:
             said = [question.id, question.conversation_id, question.kind, _iso(question.asked_at), question.text]
             self._seen.update(canonical(said))

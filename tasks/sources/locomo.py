@@ -9,6 +9,7 @@ from typing import Any
 from storage.errors import InputError
 from storage.records import Gold, Question, Turn
 from tasks.sources.ingested import Account, Ingested, Told, refuse_repeats
+from tasks.sources.locomo_observations import observe
 from tasks.sources.reading import moment, storable, whole
 
 FILE_NAME = "locomo10.json"
@@ -26,7 +27,8 @@ def load(path: Path) -> Ingested:
     Sessions are ordered by number; a session's date that does not parse becomes None and is counted.
     Evidence ids are every `D<session>:<turn>` in the evidence strings, compared as integers; those that
     name no turn are dropped and reported. Adversarial questions have no answer and no evidence: their
-    `adversarial_answer` is a trap and their evidence ids name the tempting turn.
+    `adversarial_answer` is a trap and their evidence ids name the tempting turn. The facts under `observation` are
+    kept where the file has them.
     Raises `InputError` for a file that is not JSON, not UTF-8, has duplicate keys, or lacks a needed key.
     """
     return Ingested("locomo", partial(_told, path))
@@ -41,6 +43,7 @@ def _told(path: Path, account: Account) -> Iterator[Told]:
         try:
             turns = list(_turns(sample, account))
             asked = list(_questions(sample, turns, account))
+            observed = observe(sample, turns, lambda text, id: _text(text, id, account), account)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
@@ -51,7 +54,7 @@ def _told(path: Path, account: Account) -> Iterator[Told]:
         refuse_repeats(path, (turn.id for turn in turns), "turn", seen)
         refuse_repeats(path, (question.id for question, _ in asked), "question", seen)
         _count(turns, asked, account)
-        yield Told(turns, asked)
+        yield Told(turns, asked, observed)
 
 
 def _samples(path: Path) -> list[Any]:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from storage.records import Record, Turn
+from tasks.writers.facts import Facts
+from tasks.writers.observations import Observations
 from tasks.writers.turns import Turns
 
 
@@ -26,4 +28,7 @@ class Writer(Protocol):
 
 WRITERS: dict[str, type[Any]] = {
     "turns": Turns,
+    "facts": Facts,
+    "observations": Observations,
 }
+"""Each is a `Writer`, or a `tasks.writers.conversation.ConversationWriter` that is handed whole conversations."""

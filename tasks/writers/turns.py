@@ -15,6 +15,7 @@ class Turns:
     the index sees it (the answerer is shown dates in any case).
     """
 
+    name: ClassVar[str] = "turns"
     title: ClassVar[str] = "every turn is one record"
 
     captions: bool = True
