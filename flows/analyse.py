@@ -24,19 +24,22 @@ from tasks.candidates import missing_pools
 from tasks.plan import Plan, StorePlan
 from tasks.provenance import code
 from tasks.pursuit_analysis import ADAPTIVE_MOST, ADAPTIVE_TAU, pursuit_task
+from tasks.sealed import Unsealing
 
 STAGE = "report"  # what the progress display knows; an analysis is a report of another kind
 
 
 @flow(name="analyse", persist_result=False)
-def analyse(protocol: Protocol, lake: str, store: str | None = None) -> dict[str, str]:
+def analyse(
+    protocol: Protocol, lake: str, store: str | None = None, freeze: str | None = None, identity: str | None = None
+) -> dict[str, str]:
     """Write the pursuit's analysis of one store (the protocol's first if None); returns its paths by name.
 
     What is there for these very inputs is not written again. `summary` is JSON: paths, and a sentence a figure.
     Raises `InputError` for an unknown store and where the lake lacks pools.
     """
     log = Log()
-    plan, _ = ingest_stage(protocol, lake, log)
+    plan, _ = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
     paths: dict[str, str] = analyse_stage(protocol, plan, _chosen(plan, store), log)["paths"]
     return paths
 

@@ -16,6 +16,7 @@ from flows.verdicts import answer_stage, judge_stage, sufficiency_stage
 from tasks.candidates import parts_of
 from tasks.extraction import batches
 from tasks.plan import Plan, StorePlan
+from tasks.sealed import Unsealing
 
 _BETWEEN: dict[str, Callable[[Plan, Log], None]] = {
     "store": store_stage,
@@ -29,13 +30,20 @@ _BETWEEN: dict[str, Callable[[Plan, Log], None]] = {
 
 
 @flow(name="benchmark", flow_run_name="{protocol.name} ({protocol.data.split})", persist_result=False)
-def benchmark(protocol: Protocol, lake: str, stages: tuple[str, ...] = STAGES) -> dict[str, Any]:
+def benchmark(
+    protocol: Protocol,
+    lake: str,
+    stages: tuple[str, ...] = STAGES,
+    freeze: str | None = None,
+    identity: str | None = None,
+) -> dict[str, Any]:
     """Run the named stages of a protocol; the data is always known first, since every address depends on it.
 
+    `freeze` and `identity` are the files of a manifest and of an age identity: a sealed split needs both.
     Returns what each stage made and, where the report stage ran, the report's summary.
     """
     run, log = begun(lake, protocol, stages), Log()
-    plan, dataset = ingest_stage(protocol, lake, log)
+    plan, dataset = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
     for name, stage in _BETWEEN.items():
         if name in stages:
             stage(plan, log)

@@ -1,6 +1,7 @@
 """A run's finished tables to a report."""
 
 import json
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -9,11 +10,14 @@ from typing import Any
 import polars as pl
 from prefect import flow
 
+from flows.compare import comparable
+from flows.gate import check_declared, note_report, open_split, sealing_of
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.shards import Log
 from reports import load
 from reports.results import ABSTENTION, Arm, Results
+from reports.sealing import Sealing, optimism
 from storage.digests import digest, short
 from storage.lake import Lake
 from storage.schemas import ANSWERS, HOLDINGS, RANKINGS, SCORES, SELECTIONS, STATES, VERDICTS
@@ -21,15 +25,19 @@ from storage.tables import write_whole
 from tasks import arms as planned
 from tasks import specs
 from tasks.answerers import ANSWERERS
+from tasks.frozen import sealed_split
 from tasks.ingest import Dataset
 from tasks.judges import JUDGES
 from tasks.plan import Plan
 from tasks.provenance import code
+from tasks.sealed import Unsealing
 
 
 def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> dict[str, Any]:
     """Write the report unless one of these very inputs is there; returns its summary with its paths."""
     start = perf_counter()
+    if plan.unsealing:
+        check_declared(protocol, plan)
     lake = Lake(plan.lake)
     inputs = _inputs(protocol, plan)
     folder = lake.reports / f"{protocol.name}-{short(inputs)}"
@@ -51,7 +59,11 @@ def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> 
         "reuse": dict(results.reuse),
         "offline": results.offline,
         "headline": _headline(paths["main"], results),
+        "comparable": comparable(protocol, plan),
     }
+    if results.sealing and plan.unsealing:
+        summary |= {"look": plan.unsealing.look, "sealing": results.sealing.lines()}
+        note_report(plan, inputs)
     write_whole(done, json.dumps(summary, indent=1, ensure_ascii=False).encode())
     log.end("report", len(paths), perf_counter() - start)
     return summary
@@ -89,12 +101,13 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
         ]
     parts = [[str(part.relative_to(lake.root)) for part in table.parts()] for table in tables]
     made = code("reports", "flows.report")
-    return digest({"protocol": protocol.digest, "data": plan.gold, "parts": parts, "code": made})
+    look = plan.unsealing.look if plan.unsealing else None  # each look at a sealed split has a report of its own
+    return digest({"protocol": protocol.digest, "data": plan.gold, "parts": parts, "code": made, "look": look})
 
 
 def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Results:
     arms = [_shown(arm) for arm in plan.arms]
-    frames = load.load(Lake(plan.lake), addresses(plan), arms)
+    frames = frames_of(plan, arms)
     kinds = list(dict.fromkeys(frames.questions["kind"]))
     kinds += [ABSTENTION] * (ABSTENTION not in kinds and frames.questions[ABSTENTION].any())
     offline = specs.make(ANSWERERS, plan.answerer, "answerer").offline and all(
@@ -108,6 +121,7 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
         offline=offline,
         arms=arms,
         kinds=kinds,
+        sealing=_sealing(protocol, plan, arms, frames) if plan.unsealing else None,
         apart=[kind for kind in protocol.data.apart if kind in kinds],
         judges=list(plan.judges),
         cells=frames.cells,
@@ -124,6 +138,21 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
         folds=protocol.data.folds,
         mix_budgets=protocol.report.mix_budgets,
     )
+
+
+def frames_of(plan: Plan, arms: Sequence[Arm]) -> load.Frames:
+    """What reports show of a plan; a sealed split's questions and gold are decrypted in memory."""
+    unsealed = (plan.question_frame(), plan.gold_frame()) if plan.unsealing else None
+    return load.load(Lake(plan.lake), addresses(plan), arms, unsealed)
+
+
+def _sealing(protocol: Protocol, plan: Plan, arms: Sequence[Arm], frames: load.Frames) -> Sealing:
+    """The open split's numbers beside the sealed ones: its tables are those that the freeze asked for."""
+    data, sealed = protocol.data, sealed_split(plan.lake, plan.benchmark)
+    shown = open_split(protocol).plan(plan.lake, sealed.dataset, sealed.gold, seal=sealed.id)
+    beside = frames_of(shown, arms).cells if shown.questions() else frames.cells.clear()
+    rows = optimism(beside, frames.cells, arms, data.apart, samples=protocol.statistics.samples, seed=protocol.seed)
+    return sealing_of(plan, rows)
 
 
 def _shown(arm: planned.Arm) -> Arm:
@@ -195,9 +224,9 @@ def _identity(protocol: Protocol, plan: Plan) -> dict[str, str]:
 
 
 @flow(name="report", persist_result=False)
-def report(protocol: Protocol, lake: str) -> dict[str, str]:
+def report(protocol: Protocol, lake: str, freeze: str | None = None, identity: str | None = None) -> dict[str, str]:
     """Write the report of what a lake holds for a protocol; returns its paths."""
     log = Log()
-    plan, dataset = ingest_stage(protocol, lake, log)
+    plan, dataset = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
     paths: dict[str, str] = report_stage(protocol, plan, dataset, log)["paths"]
     return paths

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from flows.gate import planned
 from flows.protocol import Protocol
 from storage.lake import Lake
 from storage.schemas import CONVERSATIONS, HOLDINGS, INDEXES
@@ -13,7 +14,7 @@ from tasks.extraction import batches
 from tasks.index import vectors_kept
 from tasks.ingest import ingest
 from tasks.judge import unjudged, unscored
-from tasks.sources import locate
+from tasks.sealed import Unsealing
 
 
 class Held(NamedTuple):
@@ -25,11 +26,11 @@ class Held(NamedTuple):
     expected: int
 
 
-def held(protocol: Protocol, lake: str) -> list[Held]:
+def held(protocol: Protocol, lake: str, unsealing: Unsealing | None = None) -> list[Held]:
     """Counts for every stage. Ingests the data if the lake lacks it: all addresses depend on it."""
     data = protocol.data
-    dataset = ingest(lake, data.benchmark, str(locate(data.benchmark, data.path)), data.sha256 or None)
-    plan, place = protocol.plan(lake, dataset.dataset, dataset.gold), Lake(lake)
+    dataset = ingest(lake, data.benchmark, data.path, data.sha256 or None, data.split)
+    plan, place = planned(protocol, lake, dataset, unsealing), Lake(lake)
     questions = len(plan.questions())
     sessions = place.table(CONVERSATIONS, plan.dataset).read(["conversation_id", "turns"])
     turns, conversations = int(sessions["turns"].sum()), sessions["conversation_id"].n_unique()

@@ -49,12 +49,15 @@ class Frames:
     reuse: dict[str, int]
 
 
-def load(lake: Lake, addresses: Addresses, arms: Sequence[Arm]) -> Frames:
+def load(
+    lake: Lake, addresses: Addresses, arms: Sequence[Arm], unsealed: tuple[pl.DataFrame, pl.DataFrame] | None = None
+) -> Frames:
     """Every expected cell with what the lake holds of it; what is missing is null.
 
+    `unsealed`: rows of the questions and of the gold table where the lake has none in the clear.
     Reads only. The frames' columns are those that `Results` documents.
     """
-    questions = _questions(lake, addresses)
+    questions = _questions(lake, addresses, unsealed)
     expected = pl.DataFrame({"arm": [arm.label for arm in arms]}, schema={"arm": pl.String}).join(
         questions.select("question_id", "conversation_id", "kind"), how="cross"
     )
@@ -74,10 +77,12 @@ def load(lake: Lake, addresses: Addresses, arms: Sequence[Arm]) -> Frames:
     )
 
 
-def _questions(lake: Lake, addresses: Addresses) -> pl.DataFrame:
+def _questions(lake: Lake, addresses: Addresses, unsealed: tuple[pl.DataFrame, pl.DataFrame] | None) -> pl.DataFrame:
+    tables = (lake.table(QUESTIONS, addresses.dataset), lake.table(GOLD, addresses.gold))
+    asked, answers = unsealed or (tables[0].read(), tables[1].read())
     order = pl.DataFrame({"id": list(addresses.question_ids)}, schema={"id": pl.String})
-    rows = order.join(lake.table(QUESTIONS, addresses.dataset).read(), on="id", how="left", maintain_order="left")
-    gold = lake.table(GOLD, addresses.gold).read(["question_id", "answer", "turn_ids", "abstention"])
+    rows = order.join(asked, on="id", how="left", maintain_order="left")
+    gold = answers.select("question_id", "answer", "turn_ids", "abstention")
     return (
         rows.rename({"id": "question_id"})
         .join(gold, on="question_id", how="left", maintain_order="left")

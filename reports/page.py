@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,8 @@ OFFLINE = "offline"
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """Write the report into `folder`, each file whole or not at all; returns what was written by name.
 
-    Names: `report` and `questions` (html), `markdown`, `main`, `clustered` and, of a run with folds, `folds` (csv), one
-    per figure (svg).
+    Names: `report` and, of an open split, `questions` (html), `markdown`, `main`, `clustered` and, of a run with folds,
+    `folds` (csv), one per figure (svg).
     Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
     """
     statistics = summarise(results)
@@ -54,8 +55,9 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
         "markdown": ("report.md", pages.get_template("report.md.j2").render(view)),
         "main": ("main.csv", csv(main_rows(results, statistics))),
         "clustered": ("clustered.csv", csv(clustered_rows(results, statistics))),
-        "questions": ("questions.html", explorer_page(results)),
     }
+    if results.sealing is None:  # the page tells questions and gold, which stay sealed in the lake
+        texts["questions"] = ("questions.html", explorer_page(results))
     if results.folds:
         texts["folds"] = ("folds.csv", csv(fold_rows(results, tuple(EVIDENCE_METRICS))))
     texts |= {name: (f"{name}.svg", svg) for name, svg in figures.items()}
@@ -78,7 +80,7 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         "completion": completion_tables(results),
         "published": published().source,
         "folds": [_fold_table(results, statistics, measure) for measure in _fold_measures(results, statistics)],
-        "differences": _difference_table(statistics),
+        "differences": _marked(_difference_table(statistics), results, statistics),
         "by_kind": [
             _kind_table(results, statistics, measure)
             for measure in sorted(_named(statistics, "evidence"), key=lambda m: m.name != PRIMARY)
@@ -98,6 +100,7 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         "facts": [_fact(label, value) for label, value in results.facts.items()],
         "identity": [_digest(name, value) for name, value in results.identity.items()],
         "ceilings": [a.label for a in results.arms if a.uses_gold],
+        "sealing": results.sealing.lines() if results.sealing else [],
     }
 
 
@@ -221,6 +224,21 @@ def _difference_table(statistics: Statistics) -> Table | None:
 
     kept = [group for group in groups if group.ranked]
     return _table("Difference from hybrid, percentage points", heads, kept, show) if kept else None
+
+
+def _marked(table: Table | None, results: Results, statistics: Statistics) -> Table | None:
+    """On a sealed split a comparison that was not declared says so."""
+    sealing = results.sealing
+    if table is None or sealing is None:
+        return table
+
+    def row(own: Row) -> Row:
+        if sealing.is_declared(own.label, statistics.baselines[own.label]):
+            return own
+        return replace(own, note="; ".join(filter(None, [own.note, "exploratory"])))
+
+    blocks = tuple(replace(block, rows=tuple(map(row, block.rows))) for block in table.blocks)
+    return replace(table, blocks=blocks)
 
 
 def _unbroken(names: Sequence[str]) -> str:

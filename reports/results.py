@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+if TYPE_CHECKING:
+    from reports.sealing import Sealing
 
 ABSTENTION = "abstention"
 EVIDENCE_METRICS: Mapping[str, str] = {
@@ -65,6 +68,7 @@ class Results:
     `facts`: data facts and irregularities, label → number or text. `identity`: name → full digest or spec.
     `apart`: kinds that have rows of their own and stay out of the overall row. `folds`: conversations that are reported
     together. `mix_budgets`: whether arms of all budgets may also stand in one ranking.
+    `sealing`: under what a sealed split was opened, None for an open one.
     `reuse`: counts of states, cells, answers and verdicts and what sharing saved. `timings`: stage → seconds.
     """
 
@@ -90,3 +94,4 @@ class Results:
     apart: Sequence[str] = ()
     folds: Sequence[Sequence[str]] = ()
     mix_budgets: bool = False
+    sealing: "Sealing | None" = None

@@ -1,6 +1,6 @@
 """Which turns and records a conversation holds: those of its sessions, under its own ids and dates."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import polars as pl
@@ -58,6 +58,13 @@ def whole_turns(lake: Lake, dataset: str, conversation_ids: Collection[str]) -> 
     spread = owner.drop("session", "place", "position").hstack(rows)
     columns = ["conversation_id", "session_id", "speaker", "text", "caption", "said_at"]
     return spread.select(*columns, position, id=_id())
+
+
+def said(lake: Lake, dataset: str) -> Iterator[tuple[str, str, str]]:
+    """The conversation id, the speaker and the text of every turn, one conversation in memory at a time."""
+    ids = lake.table(CONVERSATIONS, dataset).read(["conversation_id"])["conversation_id"].unique().sort()
+    for name in ids:
+        yield from whole_turns(lake, dataset, [name]).select("conversation_id", "speaker", "text").iter_rows()
 
 
 def _held(lake: Lake, spec: TableSpec, address: str, conversation_ids: Collection[str] | None) -> pl.DataFrame:

@@ -50,6 +50,10 @@ class Lake:
         """The part of a table that belongs to one content address (`scope`, a digest)."""
         return KeyedTable(self.root / spec.name / short(scope), spec)
 
+    def scopes(self, spec: TableSpec) -> list[str]:
+        """The scopes that a table has parts of, as the first digits of their addresses."""
+        return sorted(path.name for path in (self.root / spec.name).glob("*") if path.is_dir())
+
     def hand_over(self, spec: TableSpec, scope: str, to: str) -> None:
         """Give the part of a table that was written under one address another, which was not known before.
 
@@ -73,6 +77,21 @@ class Lake:
     def reports(self) -> Path:
         """The folder of the written reports, one folder a run."""
         return self.root / "reports"
+
+    @property
+    def sealed(self) -> Path:
+        """The folder of the sealed splits."""
+        return self.root / "sealed"
+
+    @property
+    def freezes(self) -> Path:
+        """The folder of the manifests."""
+        return self.root / "freezes"
+
+    @property
+    def ledger(self) -> Path:
+        """The file of what was sealed, frozen, unsealed and reported."""
+        return self.root / "ledger.jsonl"
 
     @property
     def prefect(self) -> Path:

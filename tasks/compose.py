@@ -18,6 +18,7 @@ from tasks.arms import Arm
 from tasks.conversation import Conversation
 from tasks.fit import fitted
 from tasks.plan import Conversations, Plan, StorePlan
+from tasks.sealed import OPEN
 from tasks.shard import shard
 
 Read = Callable[[Query, Pool, Library], Evidence]
@@ -103,6 +104,8 @@ def write(
     states: Sequence[dict[str, Any]],
 ) -> int:
     """Write selections; returns how many. States are written before selections name them."""
+    if plan.split != OPEN:  # a cue may be the question's words, which stay sealed in the lake
+        rows = [{**row, "trace": [{**step, "cue": ""} for step in row["trace"]]} for row in rows]
     lake = Lake(plan.lake)
     lake.table(STATES, store.store).append(states)
     return lake.table(SELECTIONS, address).append(rows)

@@ -26,6 +26,7 @@ from tasks.llm.model import Model
 from tasks.pool import FUSIONS
 from tasks.prompts import load
 from tasks.provenance import code
+from tasks.sealed import OPEN, SEALED, StillSealed, Unsealing, opened
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.writers import WRITERS
 
@@ -100,7 +101,12 @@ class StorePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run: which questions, stores, arms, answerer and judges. Holds no data, only names and addresses."""
+    """One run: which questions, stores, arms, answerer and judges. Holds no data, only names and addresses.
+
+    `split`: `open` or `sealed`; `seal` is the address of the lake's sealed split of the benchmark, empty without one.
+    A plan of the sealed split cannot be made without an `unsealing`: `StillSealed`. `declared`: JSON of what only the
+    protocol knows and a freeze fixes.
+    """
 
     lake: str
     benchmark: str
@@ -119,6 +125,14 @@ class Plan:
     panel: tuple[str, ...] = ()
     adjudicator: str = ""
     models: tuple[Model, ...] = ()
+    split: str = OPEN
+    seal: str = ""
+    unsealing: Unsealing | None = None
+    declared: str = ""
+
+    def __post_init__(self) -> None:
+        if self.split != OPEN and self.unsealing is None:
+            raise StillSealed(self.benchmark)
 
     def model(self, name: str) -> Model:
         """The protocol's model of that name. Raises `InputError` where there is none."""
@@ -174,6 +188,17 @@ class Plan:
         made = code("tasks.adjudicate")
         return digest({"gold": self.gold, "panel": panel, "adjudicated": bool(self.adjudicator), "code": made})
 
+    def parts(self) -> dict[str, Any]:
+        """The answerer, the judges and the panel of sufficiency with all that changes their replies."""
+        return {
+            "answerer": self._part(ANSWERERS, self.answerer),
+            "judges": {judge: self._part(JUDGES, judge) for judge in self.judges},
+            "sufficiency": {
+                "panel": {judge: self._part(SUFFICIENCY_JUDGES, judge) for judge in self.panel},
+                "adjudicator": self._part(SUFFICIENCY_JUDGES, self.adjudicator) if self.adjudicator else None,
+            },
+        }
+
     def _part(self, table: dict[str, type[Any]], text: str) -> list[Any]:
         """Name, parameters and whatever else the part says changes its replies; of a model what changes them."""
         part = specs.make(table, text, "part")
@@ -193,16 +218,36 @@ class Plan:
         `limit` takes the first questions of each conversation in turn, so that few questions still span all of
         them.
         """
-        asked = _asked(self.lake, self.dataset, self.kinds, self.conversations, self.named, self.limit)
+        asked = (
+            _asked(self.lake, self.dataset, self.kinds, self.conversations, self.named, self.limit)
+            if self.split == OPEN
+            else _asked_sealed(self)
+        )
         if conversations is None:
             return [question for held in asked.values() for question in held]
         return [question for id in _several(conversations) for question in asked.get(id, ())]
 
     def gold_of(self, conversations: Conversations) -> dict[str, Gold]:
         """Question id → gold of one conversation or of some. Only metrics, judges and the oracle may call this."""
-        ids = [question.id for question in self.questions(conversations)]
-        frame = Lake(self.lake).table(GOLD, self.gold).read(where=pl.col("question_id").is_in(ids))
+        chosen = pl.col("question_id").is_in([question.id for question in self.questions(conversations)])
+        frame = (
+            Lake(self.lake).table(GOLD, self.gold).read(where=chosen)
+            if self.split == OPEN
+            else self.gold_frame().filter(chosen)
+        )
         return {gold.question_id: gold for gold in from_frame(Gold, frame)}
+
+    def question_frame(self) -> pl.DataFrame:
+        """Every question of the split as rows of the questions table; a sealed split's are decrypted in memory."""
+        if self.split == SEALED:
+            return opened(self).questions
+        return Lake(self.lake).table(QUESTIONS, self.dataset).read()
+
+    def gold_frame(self) -> pl.DataFrame:
+        """Every gold of the split as rows of the gold table, for metrics, judges, the oracle and reports alone."""
+        if self.split == SEALED:
+            return opened(self).gold
+        return Lake(self.lake).table(GOLD, self.gold).read()
 
     def conversation_ids(self) -> list[str]:
         """The conversations of the run's questions, in benchmark order."""
@@ -253,7 +298,23 @@ def _asked(
     limit: int | None,
 ) -> dict[str, list[Question]]:
     """Conversation → its questions, in benchmark order, kept in memory: `dataset` is the address of their content."""
-    frame = Lake(lake).table(QUESTIONS, dataset).read().sort("place")
+    return _chosen(Lake(lake).table(QUESTIONS, dataset).read(), kinds, conversations, named, limit)
+
+
+@lru_cache(maxsize=8)
+def _asked_sealed(plan: Plan) -> dict[str, list[Question]]:
+    """The same of a sealed split, as far as the plan may read it."""
+    return _chosen(plan.question_frame(), plan.kinds, plan.conversations, plan.named, plan.limit)
+
+
+def _chosen(
+    frame: pl.DataFrame,
+    kinds: tuple[str, ...],
+    conversations: tuple[str, ...],
+    named: tuple[str, ...],
+    limit: int | None,
+) -> dict[str, list[Question]]:
+    frame = frame.sort("place")
     if kinds:
         frame = frame.filter(pl.col("kind").is_in(kinds))
     if conversations:

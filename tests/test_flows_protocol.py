@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from flows import protocol as protocols
 from flows.cli import app
-from flows.commands.options import split
+from flows.commands.options import listed
+from flows.gate import open_split
 from flows.protocol import load, setting
 from flows.stages import STAGES, chosen
 from storage.errors import InputError
@@ -23,7 +24,7 @@ BROKEN = [
     ("judges = ['nobody']", "judge: one of"),
     ("seed = -1", "greater than or equal to 0"),
     ("[data]\nbenchmark = 'locom'", "one of locomo, longmemeval_s"),
-    ("[data]\nbenchmark = 'locomo'\nsplit = 'sealed'", "split"),
+    ("[data]\nbenchmark = 'locomo'\nsplit = 'hidden'", "split"),
     ("[data]\nbenchmark = 'locomo'\nquestions = ['q', 'q']", "'q' found twice"),
     ("[data]\nbenchmark = 'locomo'\nfolds = [['a'], ['b', 'a']]", "'a' found twice"),
     ("[report]\nmix_budget = true", "mix_budget: Extra inputs"),
@@ -44,7 +45,7 @@ BROKEN = [
 def test_every_shipped_protocol_is_valid(name: str) -> None:
     said = load(name)
     assert said.name == name
-    assert said.plan("lake", "d", "g").arms
+    assert open_split(said).plan("lake", "d", "g").arms
 
 
 @pytest.mark.parametrize(("text", "expected"), BROKEN)
@@ -107,7 +108,7 @@ def test_settings_are_toml_values_or_bare_words() -> None:
 
 
 def test_arms_are_split_at_commas_outside_parentheses() -> None:
-    assert split(["hybrid@k10,mmr(trade=0.7, x=1)@k5", "dense"]) == ["hybrid@k10", "mmr(trade=0.7, x=1)@k5", "dense"]
+    assert listed(["hybrid@k10,mmr(trade=0.7, x=1)@k5", "dense"]) == ["hybrid@k10", "mmr(trade=0.7, x=1)@k5", "dense"]
 
 
 def test_stages_are_chosen_by_only_or_until() -> None:

@@ -18,9 +18,11 @@ from flows.commands.options import (
     MaxCostOption,
     QuietOption,
     SetOption,
+    SplitOption,
     VerboseOption,
     changed_protocol,
     chosen_protocol,
+    refuse_closed,
 )
 from flows.commands.screen import console, percent, print_json
 from flows.progress import shown
@@ -39,6 +41,7 @@ def calibrate(
     conversations: ConversationsOption = None,
     max_calls: MaxCallsOption = None,
     max_cost: MaxCostOption = None,
+    split: SplitOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -48,7 +51,8 @@ def calibrate(
 
     A wrong reply that is specific is the gold answer of another question of the same kind and conversation. Where
     --data is a folder of the public LoCoMo audit, its planted and real answers are judged instead; its own votes are
-    the judge 'recorded(path=FOLDER)'. The rates correct the accuracy of every arm that the judge has judged.
+    the judge 'recorded(path=FOLDER)'. The rates correct the accuracy of every arm that the judge has judged. Open
+    questions alone are used.
     """
     from tasks.audit import is_audit
 
@@ -61,7 +65,9 @@ def calibrate(
         with spent, shown(Console(stderr=True), quiet=quiet or as_json):
             found: dict[str, Any] = calibrate_audit(said, root, judge, data, limit)
     else:
-        said = with_judges(chosen_protocol(protocol, data, None, limit, conversations, set_), [judge])
+        said = chosen_protocol(protocol, data, None, limit, conversations, set_, sealed=split, lake=lake)
+        said = with_judges(said, [judge])
+        refuse_closed(said)
         configure(Lake(root).prefect, verbose=verbose)
         from flows.calibrate import calibrate as flow
 

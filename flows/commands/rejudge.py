@@ -12,6 +12,8 @@ from flows.commands.options import (
     ArmsOption,
     ConversationsOption,
     DataOption,
+    FreezeOption,
+    IdentityOption,
     JsonOption,
     LakeOption,
     LimitOption,
@@ -20,9 +22,11 @@ from flows.commands.options import (
     ProtocolName,
     QuietOption,
     SetOption,
+    SplitOption,
     VerboseOption,
     chosen_protocol,
-    split,
+    listed,
+    refuse_closed,
 )
 from flows.commands.screen import console, percent, print_json
 from flows.progress import shown
@@ -44,6 +48,9 @@ def rejudge(
     conversations: ConversationsOption = None,
     max_calls: MaxCallsOption = None,
     max_cost: MaxCostOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -51,16 +58,19 @@ def rejudge(
 ) -> None:
     """Judge the answers that the lake holds by further judges, and show the same answers under all of them.
 
-    Nothing before the verdicts is computed or changed. Without --judge it compares the protocol's own judges.
+    Nothing before the verdicts is computed or changed. Without --judge it compares the protocol's own judges. A sealed
+    split has the judges that were frozen, and no others.
     """
-    said = with_judges(chosen_protocol(protocol, data, arms, limit, conversations, set_), split(judge))
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
+    said = with_judges(said, listed(judge))
+    refuse_closed(said, freeze, identity)
     root = str(Lake.open(lake).root)
     configure(Lake(root).prefect, verbose=verbose)
     from flows.rejudge import rejudge as flow
 
     spent = budget(root, max_calls=max_calls, max_cost=max_cost)
     with spent, shown(Console(stderr=True), quiet=quiet or as_json):
-        found: dict[str, Any] = flow(said, root)
+        found: dict[str, Any] = flow(said, root, freeze, identity)
     if as_json:
         print_json(found)
         return

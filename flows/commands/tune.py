@@ -18,8 +18,10 @@ from flows.commands.options import (
     ProtocolName,
     QuietOption,
     SetOption,
+    SplitOption,
     VerboseOption,
     chosen_protocol,
+    refuse_closed,
 )
 from flows.commands.screen import console, print_json
 from flows.progress import shown
@@ -53,6 +55,7 @@ def tune(
     lake: LakeOption = "lake",
     conversations: ConversationsOption = None,
     limit: LimitOption = None,
+    split: SplitOption = None,
     workers: Annotated[int, typer.Option(min=1, help="Conversations that are read at the same time.")] = 2,
     set_: SetOption = None,
     as_json: JsonOption = False,
@@ -61,12 +64,14 @@ def tune(
 ) -> None:
     """Choose a reader's parameters on some conversations and report what they do on the others.
 
-    Every figure is held out: the conversations of a fold are read with the setting that was best on all others.
+    Every figure is held out: the conversations of a fold are read with the setting that was best on all others. A
+    sealed split is not tuned on.
     """
     from tasks.grid import settings
 
     forms = settings(reader, grid or [])
-    said = chosen_protocol(protocol, data, None, limit, conversations, set_)
+    said = chosen_protocol(protocol, data, None, limit, conversations, set_, sealed=split, lake=lake)
+    refuse_closed(said)
     root = Lake.open(lake).root
     configure(Lake(root).prefect, verbose=verbose)
     from prefect.task_runners import ThreadPoolTaskRunner
