@@ -1,7 +1,7 @@
 """What a finished run hands to its report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -57,7 +57,10 @@ class Results:
     `view, cue: String`, `returned, kept: List(String)`, one a step, where the run kept any.
     `facts`: data facts and irregularities, label → number or text. `identity`: name → full digest or spec.
     `apart`: kinds that have rows of their own and stay out of the overall row. `folds`: conversations that are reported
-    together. `mix_budgets`: whether arms of all budgets may also stand in one ranking.
+    together. `mix_budgets`: whether arms of all budgets may also stand in one ranking. `primary`: baseline and arm, by
+    label, that the protocol declared as the one comparison it is about, on the measure `metric`; empty: none was.
+    `wrong_labels`: question id → `answer` or `citation`, whichever is known to be wrong of its gold; of all the
+    benchmark's questions, also those that this run does not ask.
     `reuse`: counts of states, cells, answers and verdicts and what sharing saved. `timings`: stage → seconds.
     """
 
@@ -83,3 +86,6 @@ class Results:
     apart: Sequence[str] = ()
     folds: Sequence[Sequence[str]] = ()
     mix_budgets: bool = False
+    primary: Sequence[str] = ()
+    metric: str = "complete_evidence"
+    wrong_labels: Mapping[str, str] = field(default_factory=dict)

@@ -172,7 +172,7 @@ def summarise(results: Results) -> Statistics:
     Resamples depend on `results.seed` and the kind alone, so adding an arm moves no other arm's interval.
     Raises `ValueError` if a cell or verdict names an unknown arm or question, or appears twice.
     """
-    grid = _Grid.of(results)
+    grid = Grid.of(results)
     columns = grid.columns()
     baselines = baseline_of(results.arms)
     estimates: dict[Cell, Estimate] = {}
@@ -180,7 +180,7 @@ def summarise(results: Results) -> Statistics:
     for kind in (ALL, *results.kinds):
         rows = grid.rows(kind)
         cells, values = _stack(kind, rows, columns, baselines)
-        rng = np.random.default_rng([results.seed, zlib.crc32(kind.encode())])
+        rng = resamples_of(results.seed, kind)
         means = bootstrap_means(values, grid.conversations[rows], samples=results.samples, rng=rng)
         found = estimates_of(means)
         split = len(columns)
@@ -189,6 +189,11 @@ def summarise(results: Results) -> Statistics:
         estimates |= _latencies(kind, rows, results.arms, grid.latency)
         estimates |= _stopped(kind, rows, results.arms, grid.stopped)
     return Statistics(measures(results), estimates, differences, baselines, _groups(results.arms, estimates))
+
+
+def resamples_of(seed: int, what: str) -> np.random.Generator:
+    """Where the resamples of a kind (or of another named set of questions) come from."""
+    return np.random.default_rng([seed, zlib.crc32(what.encode())])
 
 
 def main_rows(results: Results, statistics: Statistics | None = None) -> pl.DataFrame:
@@ -244,7 +249,7 @@ def series_of(arm: Arm) -> str:
 
 
 @dataclass(frozen=True)
-class _Grid:
+class Grid:
     """Every measure's (questions, arms) matrix, NaN where not in the denominator."""
 
     arms: Sequence[Arm]
@@ -256,7 +261,7 @@ class _Grid:
     stopped: Floats
 
     @classmethod
-    def of(cls, results: Results) -> "_Grid":
+    def of(cls, results: Results) -> "Grid":
         place = _Placer(results)
         at = place(results.cells, "cells")
         matrices = {name: place.matrix(results.cells, name, at) for name in (*EVIDENCE_METRICS, *costs(results))}

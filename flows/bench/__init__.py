@@ -6,12 +6,14 @@ from typing import Any
 from flows.bench.calls import calls
 from flows.bench.pipeline import pipeline
 from flows.bench.readers import readers
+from flows.bench.statistics import statistics
 from storage.errors import InputError
 
 BENCHES: dict[str, Callable[[str | None, str | None], dict[str, Any]]] = {
     "pipeline": pipeline,
     "readers": readers,
     "calls": calls,
+    "statistics": statistics,
 }
 
 

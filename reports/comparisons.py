@@ -1,0 +1,338 @@
+"""Which arms differ, on which questions, and is it shown?"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from reports.calibration import wilson
+from reports.intervals import Floats, Integers, bootstrap_means
+from reports.results import Results
+from reports.significance import cohen_h, detectable, holm, mcnemar, odds_ratio, sign_flip
+from reports.tables import ALL, Cell, Estimate, Grid, baseline_of, estimates_of, measures, resamples_of
+
+LEVEL = 0.05
+ROUNDING = 1e-9  # a sum of fractions that is 0 on paper need not be 0 in floating point
+EVERY, AUDITED, CITED = "all", "audited", "citations"
+SUBSETS: Mapping[str, tuple[str, str]] = {
+    EVERY: ("All questions", "every question of the run"),
+    AUDITED: ("Wrong answers left out", "without the questions whose gold answer is known to be wrong"),
+    CITED: ("Wrong citations left out too", "nor those whose answer is right and whose gold turns are known to be wrong"),
+}
+_LEFT_OUT: Mapping[str, tuple[str, ...]] = {EVERY: (), AUDITED: ("answer",), CITED: ("answer", "citation")}
+Verdict = Literal["above", "below", "unclear", "equal", "unknown"]
+
+
+class Tested(NamedTuple):
+    """What is compared: `arm` minus `baseline` by `metric`, over one kind of questions (or `all`) of one subset."""
+
+    arm: str
+    baseline: str
+    kind: str
+    metric: str
+    subset: str = EVERY
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A paired difference over the questions defined for both arms; what is missing or undefined is None.
+
+    `before, after`: means of the baseline and of the arm on these questions. `difference`: with percentile intervals;
+    `bca`, `cluster_bca`: low and high of the bias-corrected and accelerated ones. `wins, losses`: questions on which the
+    arm is higher, lower. `test`: `mcnemar` (exact) where the metric knows 0 and 1 alone, else `sign-flip`. `p`: its p
+    over questions, `holm`: adjusted among the `tests` of its `family`; `cluster_p`: of flipping whole conversations,
+    not adjusted. `cohen_h`, `odds_ratio` (wins for each loss) of rates, `d_z` (mean / sd of the differences) of scores.
+    `detectable`, `cluster_detectable`: the smallest true difference found in 80 % of samples of this size.
+    """
+
+    tested: Tested
+    before: float | None
+    after: float | None
+    difference: Estimate
+    bca: tuple[float | None, float | None]
+    cluster_bca: tuple[float | None, float | None]
+    wins: int
+    losses: int
+    test: Literal["mcnemar", "sign-flip"]
+    p: float | None
+    cluster_p: float | None
+    cohen_h: float | None
+    odds_ratio: float | None
+    d_z: float | None
+    detectable: float | None
+    cluster_detectable: float | None
+    family: str = ""
+    holm: float | None = None
+    tests: int = 0
+
+    @property
+    def verdict(self) -> Verdict:
+        """`above` or `below` only where no interval reaches 0 and Holm's p is at most 0.05."""
+        side = verdict(self.difference)
+        if side in ("above", "below") and (self.holm is None or self.holm > LEVEL):
+            return "unclear"
+        return side
+
+
+@dataclass(frozen=True)
+class Rate:
+    """An arm's mean over a subset with Wilson's interval where the measure knows 0 and 1 alone."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+def verdict(difference: Estimate) -> Verdict:
+    """Which side of 0 a paired difference is on: `above` or `below` only if no interval of it reaches 0."""
+    if difference.value is None or difference.low is None or difference.high is None:
+        return "unknown"
+    lows = [end for end in (difference.low, difference.cluster_low) if end is not None]
+    highs = [end for end in (difference.high, difference.cluster_high) if end is not None]
+    if min(lows) == max(highs) == 0:
+        return "equal"
+    return "above" if min(lows) > ROUNDING else "below" if max(highs) < -ROUNDING else "unclear"
+
+
+def compare(results: Results) -> dict[Tested, Comparison]:
+    """Every arm against its baseline, and the declared pair, by every measure that ranks.
+
+    Over all questions, each kind of them, and (all kinds together) the subsets without known wrong labels. Arms that use
+    gold are compared with nobody. Families: the declared comparison alone; the other arms against one baseline by one
+    measure; the kinds of one pair by one measure. Resamples are those of `summarise`, so that intervals agree.
+    Raises `ValueError` as `reports.tables.summarise` does.
+    """
+    grid = Grid.of(results)
+    columns = _ranking(results, grid)
+    found: list[Comparison] = []
+    for subset in subsets_of(results):
+        for kind in (ALL, *results.kinds) if subset == EVERY else (ALL,):
+            tested = [Tested(*pair, kind, metric, subset) for pair in _pairs(results) for metric in columns]
+            sides = [(columns[each.metric][each.arm], columns[each.metric][each.baseline]) for each in tested]
+            rows = _kept(results, grid, kind, subset)
+            found += _compared(results, tested, sides, grid.conversations, rows, _binary(columns))
+    return {each.tested: each for each in _in_families(found, _declared(results))}
+
+
+def compare_runs(one: Results, other: Results) -> dict[Tested, Comparison]:
+    """Every arm that two runs share, `other` minus `one`, over their common questions, by the measures of both.
+
+    Families: all shared arms by one measure; the kinds of one arm by one measure. Seed and samples are those of `one`.
+    Raises `ValueError` where a common question belongs to another conversation or kind in the other run.
+    """
+    common = one.questions.join(other.questions, on=["question_id", "conversation_id", "kind"], how="semi")
+    if len(common) < one.questions.join(other.questions, on="question_id", how="semi").height:
+        raise ValueError("the same conversation and kind of each common question expected in both runs")
+    ids = common.select("question_id")
+    before, after = (_asked(each, ids) for each in (one, other))
+    grid = Grid.of(before)
+    first, second = _ranking(before, grid), _ranking(after, Grid.of(after))
+    labels = [arm.label for arm in one.arms if any(arm.label == each.label for each in other.arms)]
+    metrics = [metric for metric in first if metric in second]
+    binary = _binary(first) & _binary(second)
+    found: list[Comparison] = []
+    for kind in (ALL, *dict.fromkeys(common["kind"])):
+        tested = [Tested(label, f"{label} of {one.name}", kind, metric) for label in labels for metric in metrics]
+        sides = [(second[each.metric][each.arm], first[each.metric][each.arm]) for each in tested]
+        found += _compared(before, tested, sides, grid.conversations, grid.rows(kind), binary)
+    families = [replace(each, family=_run_family(each.tested, one.name)) for each in found]
+    return {each.tested: each for each in _adjusted(families)}
+
+
+def subsets_of(results: Results) -> tuple[str, ...]:
+    """All questions, and those without known wrong labels where any are known of this run's questions."""
+    faults = {results.wrong_labels.get(question) for question in results.questions["question_id"]} - {None}
+    return (EVERY, *((AUDITED,) if "answer" in faults else ()), *((CITED,) if "citation" in faults else ()))
+
+
+def rates(results: Results) -> dict[Cell, dict[str, Rate]]:
+    """Each arm's mean by every measure that ranks, over all kinds together: cell → subset → rate."""
+    grid = Grid.of(results)
+    columns = _ranking(results, grid)
+    binary = _binary(columns)
+    found: dict[Cell, dict[str, Rate]] = {}
+    for subset in subsets_of(results):
+        rows = _kept(results, grid, ALL, subset)
+        for metric, arms in columns.items():
+            for arm, column in arms.items():
+                own = found.setdefault(Cell(arm, ALL, metric), {})
+                own[subset] = _rate(column[rows], metric in binary)
+    return found
+
+
+def comparison_rows(comparisons: Mapping[Tested, Comparison]) -> pl.DataFrame:
+    """comparisons.csv: a row for each comparison, by the names of `Comparison`; null is missing or undefined."""
+    rows = []
+    for each in comparisons.values():
+        own = {field.name: getattr(each, field.name) for field in fields(Comparison)}
+        ends = {f"{name}_{end}": own.pop(name)[i] for name in ("bca", "cluster_bca") for i, end in enumerate(_ENDS)}
+        found = own.pop("difference")
+        means = {"difference" if name == "value" else name: getattr(found, name) for name in _ESTIMATE}
+        rows.append({**own.pop("tested")._asdict(), **means, **ends, **own, "verdict": each.verdict})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def rate_rows(found: Mapping[Cell, Mapping[str, Rate]]) -> pl.DataFrame:
+    """rates.csv: `arm, metric, subset, value, low, high, n`; the ends are Wilson's, null where it does not apply."""
+    rows = [
+        (cell.arm, cell.metric, subset, rate.value, rate.low, rate.high, rate.n)
+        for cell, own in found.items()
+        for subset, rate in own.items()
+    ]
+    text, number = pl.String, pl.Float64
+    schema = {"arm": text, "metric": text, "subset": text, "value": number, "low": number, "high": number, "n": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+_ENDS = ("low", "high")
+_ESTIMATE = tuple(field.name for field in fields(Estimate))
+Columns = dict[str, dict[str, Floats]]
+
+
+def _ranking(results: Results, grid: Grid) -> Columns:
+    """Measure → arm → (questions,) column, for every measure that ranks."""
+    ranks = [measure.name for measure in measures(results) if measure.ranks]
+    return {name: {arm.label: grid.matrices[name][:, i] for i, arm in enumerate(results.arms)} for name in ranks}
+
+
+def _binary(columns: Columns) -> set[str]:
+    """The measures whose every defined value is 0 or 1."""
+    return {
+        name
+        for name, arms in columns.items()
+        if all(((column == 0) | (column == 1) | np.isnan(column)).all() for column in arms.values())
+    }
+
+
+def _pairs(results: Results) -> list[tuple[str, str]]:
+    """(arm, baseline), the declared one among them."""
+    seeing = {arm.label for arm in results.arms if arm.uses_gold}
+    pairs = [pair for pair in baseline_of(results.arms).items() if not seeing & set(pair)]
+    declared = [(results.primary[1], results.primary[0])] if results.primary else []
+    return list(dict.fromkeys([*pairs, *declared]))
+
+
+def _kept(results: Results, grid: Grid, kind: str, subset: str) -> Integers:
+    ids, out = results.questions["question_id"].to_list(), _LEFT_OUT[subset]
+    return np.array([i for i in grid.rows(kind) if results.wrong_labels.get(ids[i]) not in out], dtype=np.int64)
+
+
+def _compared(
+    results: Results,
+    tested: Sequence[Tested],
+    sides: Sequence[tuple[Floats, Floats]],
+    conversations: Integers,
+    rows: Integers,
+    binary: set[str],
+) -> Iterator[Comparison]:
+    """The comparisons of one kind and subset, without their families. `sides`: columns of the arm and its baseline."""
+    if not tested:
+        return
+    after, before = (np.column_stack([side[i][rows] for side in sides]) for i in (0, 1))
+    values = after - before
+    clusters = conversations[rows]
+    where = tested[0].kind if tested[0].subset == EVERY else f"{tested[0].kind}/{tested[0].subset}"
+    means = bootstrap_means(values, clusters, samples=results.samples, rng=resamples_of(results.seed, where))
+    counted = np.array([each.metric in binary for each in tested])
+    rng = resamples_of(results.seed, f"signs of {where}")
+    flipped = np.full(len(tested), np.nan)
+    flipped[~counted] = sign_flip(values[:, ~counted], samples=results.samples, rng=rng)
+    codes = np.unique(clusters)
+    sums = np.array([np.nansum(values[clusters == code], axis=0) for code in codes]).reshape(len(codes), -1)
+    cluster_ps = sign_flip(sums, samples=results.samples, rng=rng)
+    for i, (each, difference) in enumerate(zip(tested, estimates_of(means), strict=True)):
+        column = values[:, i][~np.isnan(values[:, i])]
+        wins, losses = int((column > ROUNDING).sum()), int((column < -ROUNDING).sum())
+        both = ~np.isnan(values[:, i])
+        one, other = (_mean(side[both, i]) for side in (after, before))
+        rate = bool(counted[i])
+        p = mcnemar(wins, losses) if rate else float(flipped[i])
+        yield Comparison(
+            each,
+            before=other,
+            after=one,
+            difference=difference,
+            bca=(_number(means.bca_low[i]), _number(means.bca_high[i])),
+            cluster_bca=(_number(means.cluster_bca_low[i]), _number(means.cluster_bca_high[i])),
+            wins=wins,
+            losses=losses,
+            test="mcnemar" if rate else "sign-flip",
+            p=p if len(column) else None,
+            cluster_p=float(cluster_ps[i]) if difference.clusters > 1 else None,
+            cohen_h=cohen_h(one, other) if rate and one is not None and other is not None else None,
+            odds_ratio=odds_ratio(wins, losses) if rate else None,
+            d_z=None if rate else _standardised(column),
+            detectable=_detectable(means.error[i]),
+            cluster_detectable=_detectable(means.cluster_error[i]),
+        )
+
+
+def _declared(results: Results) -> Tested | None:
+    return Tested(results.primary[1], results.primary[0], ALL, results.metric) if results.primary else None
+
+
+def _in_families(found: Sequence[Comparison], declared: Tested | None) -> list[Comparison]:
+    """The comparisons with Holm's p, each adjusted within its own family."""
+    return _adjusted([replace(each, family=_family(each.tested, declared)) for each in found])
+
+
+def _family(tested: Tested, declared: Tested | None) -> str:
+    within = "" if tested.subset == EVERY else f", {tested.subset}"
+    if declared is not None and tested._replace(subset=EVERY) == declared:
+        return f"declared{within}"
+    if tested.kind != ALL:
+        return f"kinds of {tested.arm} against {tested.baseline}, {tested.metric}{within}"
+    return f"arms against {tested.baseline}, {tested.metric}{within}"
+
+
+def _run_family(tested: Tested, name: str) -> str:
+    if tested.kind != ALL:
+        return f"kinds of {tested.arm} against {name}, {tested.metric}"
+    return f"arms against {name}, {tested.metric}"
+
+
+def _adjusted(found: Sequence[Comparison]) -> list[Comparison]:
+    members: dict[str, list[int]] = {}
+    for place, each in enumerate(found):
+        members.setdefault(each.family, []).append(place)
+    adjusted = list(found)
+    for places in members.values():
+        ps = [found[place].p for place in places]
+        tests = sum(p is not None for p in ps)
+        for place, p in zip(places, holm(ps), strict=True):
+            adjusted[place] = replace(found[place], holm=p, tests=tests)
+    return adjusted
+
+
+def _asked(results: Results, ids: pl.DataFrame) -> Results:
+    """The run over these questions alone, in their order."""
+    questions = ids.join(results.questions, on="question_id", maintain_order="left")
+    cells, verdicts = (frame.join(ids, on="question_id", how="semi") for frame in (results.cells, results.verdicts))
+    return replace(results, questions=questions, cells=cells, verdicts=verdicts)
+
+
+def _rate(column: Floats, binary: bool) -> Rate:
+    known = column[~np.isnan(column)]
+    found = wilson(float(known.sum()), len(known)) if binary else None
+    return Rate(_mean(known), found.low if found else None, found.high if found else None, len(known))
+
+
+def _standardised(column: Floats) -> float | None:
+    """Mean over standard deviation; None where nothing varies."""
+    spread = float(column.std(ddof=1)) if len(column) > 1 else 0.0
+    return float(column.mean()) / spread if spread > ROUNDING else None
+
+
+def _detectable(error: float) -> float | None:
+    return None if np.isnan(error) or error <= ROUNDING else detectable(float(error))
+
+
+def _mean(column: Floats) -> float | None:
+    return float(column.mean()) if len(column) else None
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
