@@ -93,7 +93,7 @@ def _study(protocol: Protocol, plan: Plan, store: StorePlan) -> Study:
         },
         identity=_identity(protocol, plan, store),
         adaptive=f"τ = {ADAPTIVE_TAU:g}, patience 2, at most {ADAPTIVE_MOST} records",
-        seed=protocol.seed,
+        seed=protocol.seed if protocol.statistics.seed is None else protocol.statistics.seed,
         samples=protocol.statistics.samples,
     )
 

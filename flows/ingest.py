@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 
 from prefect import flow
@@ -10,7 +11,9 @@ from flows.protocol import Protocol
 from flows.shards import Log
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.records import Question
 from tasks.ingest import Dataset, ingest_task
+from tasks.labels import Fault, wrong_labels
 from tasks.plan import Plan
 from tasks.sources import locate
 
@@ -25,12 +28,26 @@ def ingest_stage(protocol: Protocol, lake: str, log: Log) -> tuple[Plan, Dataset
     dataset = ingest_task(str(Lake.open(lake).root), protocol.data.benchmark, str(path), protocol.data.sha256 or None)
     plan = protocol.plan(lake, dataset.dataset, dataset.gold)
     _refuse_unknown(plan, protocol.data.folds)
+    labels(protocol, plan)
     log.end("ingest", dataset.new, perf_counter() - start)
     return plan, dataset
 
 
+def labels(protocol: Protocol, plan: Plan) -> dict[str, Fault]:
+    """Question id → what is known to be wrong of its gold, empty where the protocol names no file of wrong labels.
+
+    Raises `InputError` as `tasks.labels.wrong_labels` does.
+    """
+    named = protocol.data.wrong_labels
+    return wrong_labels(Path(named), _all_questions(plan)) if named else {}
+
+
+def _all_questions(plan: Plan) -> list[Question]:
+    return replace(plan, kinds=(), conversations=(), named=(), limit=None).questions()
+
+
 def _refuse_unknown(plan: Plan, folds: Sequence[Sequence[str]]) -> None:
-    questions = replace(plan, kinds=(), conversations=(), named=(), limit=None).questions()
+    questions = _all_questions(plan)
     for what, wanted, known in (
         ("data.conversations", plan.conversations, {question.conversation_id for question in questions}),
         ("data.folds", [name for fold in folds for name in fold], {question.conversation_id for question in questions}),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from reports.results import EVIDENCE_METRICS
 from storage.digests import digest
 from storage.errors import InputError
 from tasks import specs
@@ -39,6 +40,7 @@ class Data(_Part):
     apart: tuple[str, ...] = Field((), description="kinds with rows of their own that stay out of the overall row")
     conversations: tuple[str, ...] = Field((), description="conversations to run; empty means all")
     questions: tuple[str, ...] = Field((), description="ids of the questions to run; empty means all")
+    wrong_labels: str = Field("", description="JSON file of labels known to be wrong, for the report; empty: none")
     folds: tuple[tuple[str, ...], ...] = Field(
         (), description="conversations that are reported together; the rest is in the pooled rows alone"
     )
@@ -141,7 +143,10 @@ _OWN_PARAMETERS = {"model", "messages", "temperature", "top_p", "max_tokens", "s
 class Statistics(_Part):
     """How uncertainty is estimated."""
 
-    samples: int = Field(10_000, ge=100, description="bootstrap resamples")
+    samples: int = Field(10_000, ge=100, description="resamples of bootstrap and sign-flip tests")
+    seed: int | None = Field(None, ge=0, description="where resamples begin; the protocol's own seed if none is given")
+    primary: tuple[str, ...] = Field((), description="baseline and arm of the comparison that the run is about")
+    metric: str = Field("complete_evidence", description="by which measure")
 
 
 class Report(_Part):
@@ -172,7 +177,7 @@ class Protocol(_Part):
         names = [store.name for store in self.stores]
         if len(set(names)) < len(names):
             raise ValueError(f"stores: different names expected, {', '.join(names)} found")
-        arms(self.arms, self.budgets, names, tuple(self.models))
+        self._primary_exists([str(arm) for arm in arms(self.arms, self.budgets, names, tuple(self.models))])
         parts = [specs.make(ANSWERERS, self.answerer, "answerer")]
         parts += [specs.make(JUDGES, judge, "judge") for judge in self.judges]
         panel = (*self.sufficiency.judges, *filter(None, [self.sufficiency.adjudicator]))
@@ -183,11 +188,26 @@ class Protocol(_Part):
                 raise ValueError(f"models: a table [models.{name}] expected, as {part.name} names it; none found")
         return self
 
+    def _primary_exists(self, labels: Sequence[str]) -> None:
+        primary, metric = self.statistics.primary, self.statistics.metric
+        if primary and (len(primary) != 2 or primary[0] == primary[1]):
+            raise ValueError(f"statistics.primary: a baseline and another arm expected, {len(primary)} names found")
+        unknown = [label for label in primary if label not in labels]
+        if unknown:
+            raise ValueError(
+                f"statistics.primary: two of {', '.join(labels)} expected, {unknown[0]!r} found; "
+                f"--set statistics.primary=[] declares none"
+            )
+        known = [*EVIDENCE_METRICS, *(f"{judge}_{over}" for judge in self.judges for over in ("strict", "judged"))]
+        if metric not in known:
+            raise ValueError(f"statistics.metric: one of {', '.join(known)} expected, {metric!r} found")
+
     @property
     def digest(self) -> str:
         """The address of everything the file says but where the data lies and how models are reached."""
         said = self.model_dump(mode="json")
         said["data"].pop("path")
+        said["data"].pop("wrong_labels")
         said["models"] = {model.name: model.identity() for model in self.named_models}
         return digest(said)
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from prefect import flow
 
-from flows.ingest import ingest_stage
+from flows.ingest import ingest_stage, labels
 from flows.protocol import Protocol
 from flows.shards import Log
 from reports import load
@@ -86,7 +86,8 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
         ]
     parts = [[str(part.relative_to(lake.root)) for part in table.parts()] for table in tables]
     made = code("reports", "flows.report")
-    return digest({"protocol": protocol.digest, "data": plan.gold, "parts": parts, "code": made})
+    wrong = labels(protocol, plan)
+    return digest({"protocol": protocol.digest, "data": plan.gold, "parts": parts, "code": made, "wrong labels": wrong})
 
 
 def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Results:
@@ -115,10 +116,13 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
         identity=_identity(protocol, plan),
         reuse=frames.reuse,
         timings=log.seconds,
-        seed=protocol.seed,
+        seed=protocol.seed if protocol.statistics.seed is None else protocol.statistics.seed,
         samples=protocol.statistics.samples,
         folds=protocol.data.folds,
         mix_budgets=protocol.report.mix_budgets,
+        primary=protocol.statistics.primary,
+        metric=protocol.statistics.metric,
+        wrong_labels=labels(protocol, plan),
     )
 
 
@@ -174,6 +178,7 @@ def _identity(protocol: Protocol, plan: Plan) -> dict[str, str]:
         "dataset": plan.dataset,
         "gold": plan.gold,
         "answers": plan.answers,
+        "wrong labels": digest(labels(protocol, plan)),
         **{f"verdicts of {judge}": plan.verdicts(judge) for judge in plan.judges},
         "source code": code("flows", "tasks", "storage", "readers", "reports"),
     }

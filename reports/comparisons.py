@@ -7,21 +7,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from reports.calibration import wilson
 from reports.intervals import Floats, Integers, bootstrap_means
+from reports.rates import EVERY, binary_measures, kept_rows, mean, ranking_columns, subsets_of
 from reports.results import Results
 from reports.significance import cohen_h, detectable, holm, mcnemar, odds_ratio, sign_flip
-from reports.tables import ALL, Cell, Estimate, Grid, baseline_of, estimates_of, measures, resamples_of
+from reports.tables import ALL, Estimate, Grid, baseline_of, estimates_of, resamples_of
 
 LEVEL = 0.05
 ROUNDING = 1e-9  # a sum of fractions that is 0 on paper need not be 0 in floating point
-EVERY, AUDITED, CITED = "all", "audited", "citations"
-SUBSETS: Mapping[str, tuple[str, str]] = {
-    EVERY: ("All questions", "every question of the run"),
-    AUDITED: ("Wrong answers left out", "without the questions whose gold answer is known to be wrong"),
-    CITED: ("Wrong citations left out too", "nor those whose answer is right and whose gold turns are known to be wrong"),
-}
-_LEFT_OUT: Mapping[str, tuple[str, ...]] = {EVERY: (), AUDITED: ("answer",), CITED: ("answer", "citation")}
 Verdict = Literal["above", "below", "unclear", "equal", "unknown"]
 
 
@@ -40,11 +33,12 @@ class Comparison:
     """A paired difference over the questions defined for both arms; what is missing or undefined is None.
 
     `before, after`: means of the baseline and of the arm on these questions. `difference`: with percentile intervals;
-    `bca`, `cluster_bca`: low and high of the bias-corrected and accelerated ones. `wins, losses`: questions on which the
-    arm is higher, lower. `test`: `mcnemar` (exact) where the metric knows 0 and 1 alone, else `sign-flip`. `p`: its p
-    over questions, `holm`: adjusted among the `tests` of its `family`; `cluster_p`: of flipping whole conversations,
-    not adjusted. `cohen_h`, `odds_ratio` (wins for each loss) of rates, `d_z` (mean / sd of the differences) of scores.
-    `detectable`, `cluster_detectable`: the smallest true difference found in 80 % of samples of this size.
+    `bca`, `cluster_bca`: low and high of the bias-corrected and accelerated ones. `wins, losses`: questions on which
+    the arm is higher, lower. `test`: `mcnemar` (exact) where the metric knows 0 and 1 alone, else `sign-flip`.
+    `p`: its p over questions, `holm`: adjusted among the `tests` of its `family`; `cluster_p`: of flipping whole
+    conversations, not adjusted. `cohen_h`, `odds_ratio` (wins for each loss) of rates, `d_z` (mean / sd of the
+    differences) of scores. `detectable`, `cluster_detectable`: the smallest true difference found in 80 % of samples of
+    this size.
     """
 
     tested: Tested
@@ -76,16 +70,6 @@ class Comparison:
         return side
 
 
-@dataclass(frozen=True)
-class Rate:
-    """An arm's mean over a subset with Wilson's interval where the measure knows 0 and 1 alone."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-
-
 def verdict(difference: Estimate) -> Verdict:
     """Which side of 0 a paired difference is on: `above` or `below` only if no interval of it reaches 0."""
     if difference.value is None or difference.low is None or difference.high is None:
@@ -100,20 +84,20 @@ def verdict(difference: Estimate) -> Verdict:
 def compare(results: Results) -> dict[Tested, Comparison]:
     """Every arm against its baseline, and the declared pair, by every measure that ranks.
 
-    Over all questions, each kind of them, and (all kinds together) the subsets without known wrong labels. Arms that use
-    gold are compared with nobody. Families: the declared comparison alone; the other arms against one baseline by one
-    measure; the kinds of one pair by one measure. Resamples are those of `summarise`, so that intervals agree.
+    Over all questions, each kind of them, and (all kinds together) the subsets without known wrong labels. Arms that
+    use gold are compared with nobody. Families: the declared comparison alone; the other arms against one baseline by
+    one measure; the kinds of one pair by one measure. Resamples are those of `summarise`, so that intervals agree.
     Raises `ValueError` as `reports.tables.summarise` does.
     """
     grid = Grid.of(results)
-    columns = _ranking(results, grid)
+    columns = ranking_columns(results, grid)
     found: list[Comparison] = []
     for subset in subsets_of(results):
         for kind in (ALL, *results.kinds) if subset == EVERY else (ALL,):
             tested = [Tested(*pair, kind, metric, subset) for pair in _pairs(results) for metric in columns]
             sides = [(columns[each.metric][each.arm], columns[each.metric][each.baseline]) for each in tested]
-            rows = _kept(results, grid, kind, subset)
-            found += _compared(results, tested, sides, grid.conversations, rows, _binary(columns))
+            rows = kept_rows(results, grid, kind, subset)
+            found += _compared(results, tested, sides, grid.conversations, rows, binary_measures(columns))
     return {each.tested: each for each in _in_families(found, _declared(results))}
 
 
@@ -129,10 +113,10 @@ def compare_runs(one: Results, other: Results) -> dict[Tested, Comparison]:
     ids = common.select("question_id")
     before, after = (_asked(each, ids) for each in (one, other))
     grid = Grid.of(before)
-    first, second = _ranking(before, grid), _ranking(after, Grid.of(after))
+    first, second = ranking_columns(before, grid), ranking_columns(after, Grid.of(after))
     labels = [arm.label for arm in one.arms if any(arm.label == each.label for each in other.arms)]
     metrics = [metric for metric in first if metric in second]
-    binary = _binary(first) & _binary(second)
+    binary = binary_measures(first) & binary_measures(second)
     found: list[Comparison] = []
     for kind in (ALL, *dict.fromkeys(common["kind"])):
         tested = [Tested(label, f"{label} of {one.name}", kind, metric) for label in labels for metric in metrics]
@@ -142,69 +126,20 @@ def compare_runs(one: Results, other: Results) -> dict[Tested, Comparison]:
     return {each.tested: each for each in _adjusted(families)}
 
 
-def subsets_of(results: Results) -> tuple[str, ...]:
-    """All questions, and those without known wrong labels where any are known of this run's questions."""
-    faults = {results.wrong_labels.get(question) for question in results.questions["question_id"]} - {None}
-    return (EVERY, *((AUDITED,) if "answer" in faults else ()), *((CITED,) if "citation" in faults else ()))
-
-
-def rates(results: Results) -> dict[Cell, dict[str, Rate]]:
-    """Each arm's mean by every measure that ranks, over all kinds together: cell → subset → rate."""
-    grid = Grid.of(results)
-    columns = _ranking(results, grid)
-    binary = _binary(columns)
-    found: dict[Cell, dict[str, Rate]] = {}
-    for subset in subsets_of(results):
-        rows = _kept(results, grid, ALL, subset)
-        for metric, arms in columns.items():
-            for arm, column in arms.items():
-                own = found.setdefault(Cell(arm, ALL, metric), {})
-                own[subset] = _rate(column[rows], metric in binary)
-    return found
-
-
 def comparison_rows(comparisons: Mapping[Tested, Comparison]) -> pl.DataFrame:
     """comparisons.csv: a row for each comparison, by the names of `Comparison`; null is missing or undefined."""
     rows = []
     for each in comparisons.values():
         own = {field.name: getattr(each, field.name) for field in fields(Comparison)}
-        ends = {f"{name}_{end}": own.pop(name)[i] for name in ("bca", "cluster_bca") for i, end in enumerate(_ENDS)}
+        intervals = {name: own.pop(name) for name in ("bca", "cluster_bca")}
+        ends = {f"{name}_{end}": pair[i] for name, pair in intervals.items() for i, end in enumerate(("low", "high"))}
         found = own.pop("difference")
         means = {"difference" if name == "value" else name: getattr(found, name) for name in _ESTIMATE}
         rows.append({**own.pop("tested")._asdict(), **means, **ends, **own, "verdict": each.verdict})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def rate_rows(found: Mapping[Cell, Mapping[str, Rate]]) -> pl.DataFrame:
-    """rates.csv: `arm, metric, subset, value, low, high, n`; the ends are Wilson's, null where it does not apply."""
-    rows = [
-        (cell.arm, cell.metric, subset, rate.value, rate.low, rate.high, rate.n)
-        for cell, own in found.items()
-        for subset, rate in own.items()
-    ]
-    text, number = pl.String, pl.Float64
-    schema = {"arm": text, "metric": text, "subset": text, "value": number, "low": number, "high": number, "n": pl.Int64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-_ENDS = ("low", "high")
 _ESTIMATE = tuple(field.name for field in fields(Estimate))
-Columns = dict[str, dict[str, Floats]]
-
-
-def _ranking(results: Results, grid: Grid) -> Columns:
-    """Measure → arm → (questions,) column, for every measure that ranks."""
-    ranks = [measure.name for measure in measures(results) if measure.ranks]
-    return {name: {arm.label: grid.matrices[name][:, i] for i, arm in enumerate(results.arms)} for name in ranks}
-
-
-def _binary(columns: Columns) -> set[str]:
-    """The measures whose every defined value is 0 or 1."""
-    return {
-        name
-        for name, arms in columns.items()
-        if all(((column == 0) | (column == 1) | np.isnan(column)).all() for column in arms.values())
-    }
 
 
 def _pairs(results: Results) -> list[tuple[str, str]]:
@@ -213,11 +148,6 @@ def _pairs(results: Results) -> list[tuple[str, str]]:
     pairs = [pair for pair in baseline_of(results.arms).items() if not seeing & set(pair)]
     declared = [(results.primary[1], results.primary[0])] if results.primary else []
     return list(dict.fromkeys([*pairs, *declared]))
-
-
-def _kept(results: Results, grid: Grid, kind: str, subset: str) -> Integers:
-    ids, out = results.questions["question_id"].to_list(), _LEFT_OUT[subset]
-    return np.array([i for i in grid.rows(kind) if results.wrong_labels.get(ids[i]) not in out], dtype=np.int64)
 
 
 def _compared(
@@ -247,7 +177,7 @@ def _compared(
         column = values[:, i][~np.isnan(values[:, i])]
         wins, losses = int((column > ROUNDING).sum()), int((column < -ROUNDING).sum())
         both = ~np.isnan(values[:, i])
-        one, other = (_mean(side[both, i]) for side in (after, before))
+        one, other = (mean(side[both, i]) for side in (after, before))
         rate = bool(counted[i])
         p = mcnemar(wins, losses) if rate else float(flipped[i])
         yield Comparison(
@@ -314,12 +244,6 @@ def _asked(results: Results, ids: pl.DataFrame) -> Results:
     return replace(results, questions=questions, cells=cells, verdicts=verdicts)
 
 
-def _rate(column: Floats, binary: bool) -> Rate:
-    known = column[~np.isnan(column)]
-    found = wilson(float(known.sum()), len(known)) if binary else None
-    return Rate(_mean(known), found.low if found else None, found.high if found else None, len(known))
-
-
 def _standardised(column: Floats) -> float | None:
     """Mean over standard deviation; None where nothing varies."""
     spread = float(column.std(ddof=1)) if len(column) > 1 else 0.0
@@ -328,10 +252,6 @@ def _standardised(column: Floats) -> float | None:
 
 def _detectable(error: float) -> float | None:
     return None if np.isnan(error) or error <= ROUNDING else detectable(float(error))
-
-
-def _mean(column: Floats) -> float | None:
-    return float(column.mean()) if len(column) else None
 
 
 def _number(value: float) -> float | None:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-COLUMNS_AT_ONCE = 512
+COLUMNS_AT_ONCE = 1024
 WEIGHTS_AT_ONCE = 2_000_000
+FLOAT32_WHOLE = 2**24  # float32 holds every whole number up to here
 TIE = 1e-12  # a resampled mean this close to the mean is the mean, however its sum was ordered
 
 
@@ -19,8 +20,8 @@ TIE = 1e-12  # a resampled mean this close to the mean is the mean, however its 
 class Means:
     """Means of c columns with their intervals; every array is (c,).
 
-    `low, high` resample questions, `cluster_low, cluster_high` whole conversations, percentile; the same with `bca_` are
-    bias-corrected and accelerated. `error` and `cluster_error` are standard errors by linearisation, without resampling.
+    `low, high` resample questions, `cluster_low, cluster_high` whole conversations, percentile; those with `bca_` are
+    bias-corrected and accelerated. `error` and `cluster_error` are standard errors by linearisation, not resampling.
     All are NaN where fewer than two units (questions, conversations) hold a defined value: one unit says nothing
     about spread. `n` and `clusters` count the questions and conversations that do.
     """
@@ -156,14 +157,25 @@ def _error(sums: Floats, counts: Floats, mean: Floats) -> Floats:
 
 
 def _resampled_means(sums: Floats, counts: Floats, samples: int, rng: np.random.Generator) -> Floats:
-    """(c, samples) ratio of the resampled sums and counts; NaN where a resample holds no defined value."""
+    """(c, samples) ratio of the resampled sums and counts; NaN where a resample holds no defined value.
+
+    Columns of whole numbers whose sums stay within 2**24, as those of rates and their differences do, go through
+    float32, which is exact for them; all others, as scores between 0 and 1, through float64.
+    """
     denominators, which = _distinct_columns(counts)
+    whole = (sums == np.rint(sums)).all(axis=0) & (len(sums) * np.abs(sums).max(axis=0) <= FLOAT32_WHOLE)
+    narrow, wide = sums[:, whole].astype(np.float32), sums[:, ~whole]
+    below = denominators.astype(np.float32)
     means = np.empty((sums.shape[1], samples))
     start = 0
     for weights in _weights(len(sums), samples, rng):
         stop = start + len(weights)
+        means[whole, start:stop] = (weights @ narrow).T
+        if wide.shape[1]:
+            means[~whole, start:stop] = (weights.astype(np.float64) @ wide).T
+        total = (weights @ below).T.astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means[:, start:stop] = ((weights @ sums) / (weights @ denominators)[:, which]).T
+            means[:, start:stop] /= total if len(total) == 1 else total[which]
         start = stop
     return means
 
@@ -176,14 +188,14 @@ def _distinct_columns(columns: Floats) -> tuple[Floats, Integers]:
     return np.ascontiguousarray(columns[:, first]), which
 
 
-def _weights(units: int, samples: int, rng: np.random.Generator) -> Iterator[Floats]:
+def _weights(units: int, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.float32]]:
     """Chunks (b, units) of how often each resample draws each unit, the same rows whatever the chunk size."""
     rows = max(1, WEIGHTS_AT_ONCE // units)
     for start in range(0, samples, rows):
         size = min(rows, samples - start)
         drawn = rng.integers(0, units, size=(size, units))
         drawn += np.arange(size)[:, None] * units
-        yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
+        yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float32)
 
 
 def _quantile(ordered: Floats, share: Floats) -> Floats:

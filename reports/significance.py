@@ -28,16 +28,16 @@ def mcnemar(wins: int, losses: int) -> float:
     for i in range(min(wins, losses)):
         term = term * (n - i) // (i + 1)
         tail += term
-    return min(1.0, 2 * tail / 2**n)
+    return float(min(1.0, 2 * tail / 2**n))
 
 
 def sign_flip(differences: Floats, *, samples: int, rng: np.random.Generator) -> Floats:
     """(c,) two-sided p of the paired permutation test of each column's sum.
 
     `differences`: (m, c), a row per unit: a question's difference, or a conversation's sum of them; NaN counts as no
-    difference. Under the null hypothesis each is as likely with the other sign. All 2**m signs are tried up to 14 units,
-    so that p is exact and no less than 2 / 2**m; else `samples` random ones, the observed one counted among them, and
-    all columns see the same. Raises `ValueError` if `differences` is not 2-D or `samples` < 1.
+    difference. Under the null hypothesis each is as likely with the other sign. All 2**m signs are tried up to 14
+    units, so that p is exact and no less than 2 / 2**m; else `samples` random ones, the observed one counted among
+    them, and all columns see the same. Raises `ValueError` if `differences` is not 2-D or `samples` < 1.
     Source: Fisher 1935; counting the observed one: Phipson & Smyth 2010.
     """
     if differences.ndim != 2 or samples < 1:

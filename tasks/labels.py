@@ -27,9 +27,9 @@ class _Label(BaseModel):
 def wrong_labels(path: Path, questions: Sequence[Question]) -> dict[str, Fault]:
     """Question id → `citation` where only the cited turns are wrong, else `answer`, in the file's order.
 
-    `path`: a JSON list of objects with `question_id`, `error_type` (`WRONG_CITATION` is a fault of the citation) and, to
-    be sure of the edition, `question`. Ids are the benchmark's, or the LoCoMo audit's `locomo_<i>_qa<j>`: question j of
-    the i-th conversation. `questions`: all of the benchmark, in its order.
+    `path`: a JSON list of objects with `question_id`, `error_type` (`WRONG_CITATION` is a fault of the citation) and,
+    to be sure of the edition, `question`. Ids are the benchmark's, or the LoCoMo audit's `locomo_<i>_qa<j>`:
+    question j of the i-th conversation. `questions`: all of the benchmark, in its order.
     Raises `InputError` for a file of another form, an id that no question has or twice, or another question's text.
     """
     known = {question.id: question for question in questions}
@@ -39,7 +39,9 @@ def wrong_labels(path: Path, questions: Sequence[Question]) -> dict[str, Fault]:
         question = known.get(_own_id(label.question_id, conversations))
         if question is None or question.id in found:
             fault = "found twice" if question else "has no question"
-            raise InputError(f"wrong labels {path}: ids of this benchmark once each expected, {label.question_id} {fault}")
+            raise InputError(
+                f"wrong labels {path}: ids of this benchmark once each expected, {label.question_id} {fault}"
+            )
         if label.question is not None and label.question.split() != question.text.split():
             raise InputError(
                 f"wrong labels {path}: {label.question_id} is {question.text!r} here and {label.question!r} there; "

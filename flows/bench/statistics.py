@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from reports.comparisons import compare, rates
+from reports.comparisons import compare
+from reports.rates import rates
 from reports.results import EVIDENCE_METRICS, Arm, Results
 from reports.tables import summarise
 
@@ -40,10 +41,12 @@ def statistics(data: str | None, lake: str | None = None) -> dict[str, Any]:
 
 
 def made_up(arms: int, questions: int, samples: int) -> Results:
-    """A run whose every cell is drawn at random: half the evidence measures are rates, two judges, labels found wrong."""
+    """A run whose every cell is drawn at random, with rates and scores, two judges and wrong labels."""
     rng = np.random.default_rng(20261130)
     readers = ("hybrid", *(f"reader{i}" for i in range(1, -(-arms // len(_BUDGETS)))))
-    named = [Arm(f"{reader}@k{k}", reader, f"k{k}", str(k), "turns", False) for k in _BUDGETS for reader in readers][:arms]
+    named = [Arm(f"{reader}@k{k}", reader, f"k{k}", str(k), "turns", False) for k in _BUDGETS for reader in readers][
+        :arms
+    ]
     ids = [f"q{i}" for i in range(questions)]
     own = pl.DataFrame(
         {
