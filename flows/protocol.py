@@ -253,6 +253,7 @@ class Protocol(_Part):
 def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
     """The protocol in the file `name`, or shipped under that bare name, with `changes` (dotted key → value) made.
 
+    Other arms or budgets than the file's leave out the comparison that it declares, unless they declare another.
     Raises `InputError` for a missing or malformed file, an unknown key, or a value that does not fit.
     """
     path = Path(name)
@@ -264,7 +265,10 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
         said = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"protocol {path}: TOML expected, {error} found") from error
-    for key, value in (changes or {}).items():
+    made = dict(changes or {})
+    if {"arms", "budgets"} & made.keys():
+        made.setdefault("statistics.primary", [])
+    for key, value in made.items():
         _change(said, key, value)
     try:
         return Protocol.model_validate(said)

@@ -13,6 +13,7 @@ from flows.ingest import ingest_stage, labels
 from flows.protocol import Protocol
 from flows.shards import Log
 from reports import load
+from reports.calibration import Errors, errors
 from reports.results import Arm, Results
 from storage.digests import digest, short
 from storage.lake import Lake
@@ -21,6 +22,7 @@ from storage.tables import write_whole
 from tasks import arms as planned
 from tasks import specs
 from tasks.answerers import ANSWERERS
+from tasks.calibrate import cases_of, measured
 from tasks.ingest import Dataset
 from tasks.judges import JUDGES
 from tasks.plan import Plan
@@ -85,7 +87,7 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
             lake.table(SCORES, store.scores),
         ]
     parts = [[str(part.relative_to(lake.root)) for part in table.parts()] for table in tables]
-    made = code("reports", "flows.report")
+    made = code("reports", "flows.report", "tasks.planted")
     wrong = labels(protocol, plan)
     return digest({"protocol": protocol.digest, "data": plan.gold, "parts": parts, "code": made, "wrong labels": wrong})
 
@@ -123,7 +125,17 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
         primary=protocol.statistics.primary,
         metric=protocol.statistics.metric,
         wrong_labels=labels(protocol, plan),
+        calibrations=_calibrations(plan),
     )
+
+
+def _calibrations(plan: Plan) -> dict[str, Errors]:
+    """The errors of the judges that have judged every planted reply to the run's questions."""
+    if not plan.judges:
+        return {}
+    cases = [case for conversation in plan.conversation_ids() for case in cases_of(plan, conversation)]
+    found = {judge: measured(plan, judge, cases) for judge in plan.judges}
+    return {judge: errors(each) for judge, each in found.items() if len(each) and each["status"].null_count() == 0}
 
 
 def _shown(arm: planned.Arm) -> Arm:

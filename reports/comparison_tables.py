@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reports.comparisons import Comparison, Tested
+from reports.comparisons import Comparison, Contrast
 from reports.findings import chance, points
 from reports.rates import EVERY, SUBSETS, Rate, subsets_of
 from reports.results import Results
 from reports.shown import Block, Head, Row, Shown, Table, interval, number_of
 from reports.tables import ALL, BudgetGroup, Cell, Measure, Statistics
 
-Compared = Mapping[Tested, Comparison]
+Compared = Mapping[Contrast, Comparison]
 _HEADS = (
     Head("n", "questions defined for both arms"),
     Head("Baseline", "mean of the baseline on them, %"),
@@ -25,9 +25,11 @@ _HEADS = (
 )
 
 
-def paired_tables(results: Results, statistics: Statistics, comparisons: Compared) -> list[Table]:
-    """A table a measure, the protocol's own measure first: every arm against its baseline, over all questions."""
-    ordered = sorted(_measures(statistics, comparisons), key=lambda measure: measure.name != results.metric)
+def paired_tables(results: Results, statistics: Statistics, comparisons: Compared, family: str) -> list[Table]:
+    """A table a measure of a family, the protocol's own first: every arm against its baseline, over all questions."""
+    known = {each.contrast.metric for each in comparisons.values() if each.p is not None}
+    measures = [each for each in statistics.measures if each.family == family and each.name in known]
+    ordered = sorted(measures, key=lambda measure: measure.name != results.metric)
     return [_paired_table(results, statistics, comparisons, measure) for measure in ordered]
 
 
@@ -37,19 +39,25 @@ def kinds_table(results: Results, statistics: Statistics, comparisons: Compared)
         return None
     baseline, arm = results.primary
     (measure,) = (each for each in statistics.measures if each.name == results.metric)
-    kinds = [kind for kind in dict.fromkeys(results.kinds) if Tested(arm, baseline, kind, measure.name) in comparisons]
-    rows = [Row(kind, "", False, _cells(comparisons[Tested(arm, baseline, kind, measure.name)])) for kind in kinds]
+    kinds = [
+        kind for kind in dict.fromkeys(results.kinds) if Contrast(arm, baseline, kind, measure.name) in comparisons
+    ]
+    rows = [Row(kind, "", False, _cells(comparisons[Contrast(arm, baseline, kind, measure.name)])) for kind in kinds]
     block = Block(f"{arm} against {baseline}", tuple(rows), verbatim=True)
-    return Table(f"{measure.head} by kind of question", _HEADS, (block,), "Kind")
+    return Table(f"{_caption(results, measure)} by kind of question", _HEADS, (block,), "Kind")
 
 
 def subset_tables(
-    results: Results, statistics: Statistics, comparisons: Compared, rates: Mapping[Cell, Mapping[str, Rate]]
+    results: Results,
+    statistics: Statistics,
+    comparisons: Compared,
+    rates: Mapping[Cell, Mapping[str, Rate]],
+    family: str,
 ) -> list[Table]:
     """All questions beside those without known wrong labels, by the protocol's measure and by each judge."""
     subsets = subsets_of(results)
     names = [results.metric, *(f"{judge}{end}" for judge in results.judges for end in ("_strict", "_judged"))]
-    measures = [each for name in dict.fromkeys(names) for each in statistics.measures if each.name == name]
+    measures = [each for each in statistics.measures if each.name in names and each.family == family]
     if len(subsets) == 1:
         return []
     heads = [Head(*SUBSETS[subset]) for subset in subsets]
@@ -58,13 +66,13 @@ def subset_tables(
     def row(label: str, is_ceiling: bool, measure: Measure) -> Row:
         own = rates[Cell(label, ALL, measure.name)]
         baseline = statistics.baselines.get(label, "")
-        found = [comparisons.get(Tested(label, baseline, ALL, measure.name, subset)) for subset in subsets]
+        found = [comparisons.get(Contrast(label, baseline, ALL, measure.name, subset)) for subset in subsets]
         shown = [_rate(own[subset], measure) for subset in subsets]
         return Row(label, "uses gold, not ranked" if is_ceiling else "", is_ceiling, (*shown, *map(_gain, found)))
 
     return [
         Table(
-            f"{measure.head}, all questions and audited ones, %",
+            f"{_caption(results, measure)}, all questions and audited ones, %",
             tuple(heads),
             tuple(
                 Block(group.words, tuple(row(arm.label, arm.uses_gold, measure) for arm in group.arms))
@@ -75,9 +83,8 @@ def subset_tables(
     ]
 
 
-def _measures(statistics: Statistics, comparisons: Compared) -> list[Measure]:
-    known = {each.tested.metric for each in comparisons.values() if each.p is not None}
-    return [measure for measure in statistics.measures if measure.name in known]
+def _caption(results: Results, measure: Measure) -> str:
+    return f"{measure.head} (offline)" if results.offline and measure.family == "judged" else measure.head
 
 
 def _paired_table(results: Results, statistics: Statistics, comparisons: Compared, measure: Measure) -> Table:
@@ -90,7 +97,7 @@ def _paired_table(results: Results, statistics: Statistics, comparisons: Compare
     if declared and statistics.baselines.get(declared[0]) != declared[1]:
         rows = tuple(_rows(comparisons, declared[:1], declared[1], measure))
         blocks.append(Block(f"Against {declared[1]}, as declared", rows, verbatim=True))
-    return Table(measure.head, _HEADS, tuple(block for block in blocks if block.rows))
+    return Table(_caption(results, measure), _HEADS, tuple(block for block in blocks if block.rows))
 
 
 def _by_baseline(statistics: Statistics, group: BudgetGroup) -> dict[str, list[str]]:
@@ -103,7 +110,7 @@ def _by_baseline(statistics: Statistics, group: BudgetGroup) -> dict[str, list[s
 
 def _rows(comparisons: Compared, arms: Sequence[str], baseline: str, measure: Measure) -> Iterator[Row]:
     for arm in arms:
-        found = comparisons.get(Tested(arm, baseline, ALL, measure.name, EVERY))
+        found = comparisons.get(Contrast(arm, baseline, ALL, measure.name, EVERY))
         if found is not None:
             yield Row(arm, "declared" if found.family == "declared" else "", False, _cells(found))
 

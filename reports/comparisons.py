@@ -18,7 +18,7 @@ ROUNDING = 1e-9  # a sum of fractions that is 0 on paper need not be 0 in floati
 Verdict = Literal["above", "below", "unclear", "equal", "unknown"]
 
 
-class Tested(NamedTuple):
+class Contrast(NamedTuple):
     """What is compared: `arm` minus `baseline` by `metric`, over one kind of questions (or `all`) of one subset."""
 
     arm: str
@@ -41,7 +41,7 @@ class Comparison:
     this size.
     """
 
-    tested: Tested
+    contrast: Contrast
     before: float | None
     after: float | None
     difference: Estimate
@@ -81,7 +81,7 @@ def verdict(difference: Estimate) -> Verdict:
     return "above" if min(lows) > ROUNDING else "below" if max(highs) < -ROUNDING else "unclear"
 
 
-def compare(results: Results) -> dict[Tested, Comparison]:
+def compare(results: Results) -> dict[Contrast, Comparison]:
     """Every arm against its baseline, and the declared pair, by every measure that ranks.
 
     Over all questions, each kind of them, and (all kinds together) the subsets without known wrong labels. Arms that
@@ -94,14 +94,14 @@ def compare(results: Results) -> dict[Tested, Comparison]:
     found: list[Comparison] = []
     for subset in subsets_of(results):
         for kind in (ALL, *results.kinds) if subset == EVERY else (ALL,):
-            tested = [Tested(*pair, kind, metric, subset) for pair in _pairs(results) for metric in columns]
-            sides = [(columns[each.metric][each.arm], columns[each.metric][each.baseline]) for each in tested]
+            contrasts = [Contrast(*pair, kind, metric, subset) for pair in _pairs(results) for metric in columns]
+            sides = [(columns[each.metric][each.arm], columns[each.metric][each.baseline]) for each in contrasts]
             rows = kept_rows(results, grid, kind, subset)
-            found += _compared(results, tested, sides, grid.conversations, rows, binary_measures(columns))
-    return {each.tested: each for each in _in_families(found, _declared(results))}
+            found += _compared(results, contrasts, sides, grid.conversations, rows, binary_measures(columns))
+    return {each.contrast: each for each in _in_families(found, _declared(results))}
 
 
-def compare_runs(one: Results, other: Results) -> dict[Tested, Comparison]:
+def compare_runs(one: Results, other: Results) -> dict[Contrast, Comparison]:
     """Every arm that two runs share, `other` minus `one`, over their common questions, by the measures of both.
 
     Families: all shared arms by one measure; the kinds of one arm by one measure. Seed and samples are those of `one`.
@@ -119,14 +119,14 @@ def compare_runs(one: Results, other: Results) -> dict[Tested, Comparison]:
     binary = binary_measures(first) & binary_measures(second)
     found: list[Comparison] = []
     for kind in (ALL, *dict.fromkeys(common["kind"])):
-        tested = [Tested(label, f"{label} of {one.name}", kind, metric) for label in labels for metric in metrics]
-        sides = [(second[each.metric][each.arm], first[each.metric][each.arm]) for each in tested]
-        found += _compared(before, tested, sides, grid.conversations, grid.rows(kind), binary)
-    families = [replace(each, family=_run_family(each.tested, one.name)) for each in found]
-    return {each.tested: each for each in _adjusted(families)}
+        contrasts = [Contrast(label, f"{label} of {one.name}", kind, metric) for label in labels for metric in metrics]
+        sides = [(second[each.metric][each.arm], first[each.metric][each.arm]) for each in contrasts]
+        found += _compared(before, contrasts, sides, grid.conversations, grid.rows(kind), binary)
+    families = [replace(each, family=_run_family(each.contrast, one.name)) for each in found]
+    return {each.contrast: each for each in _adjusted(families)}
 
 
-def comparison_rows(comparisons: Mapping[Tested, Comparison]) -> pl.DataFrame:
+def comparison_rows(comparisons: Mapping[Contrast, Comparison]) -> pl.DataFrame:
     """comparisons.csv: a row for each comparison, by the names of `Comparison`; null is missing or undefined."""
     rows = []
     for each in comparisons.values():
@@ -135,7 +135,7 @@ def comparison_rows(comparisons: Mapping[Tested, Comparison]) -> pl.DataFrame:
         ends = {f"{name}_{end}": pair[i] for name, pair in intervals.items() for i, end in enumerate(("low", "high"))}
         found = own.pop("difference")
         means = {"difference" if name == "value" else name: getattr(found, name) for name in _ESTIMATE}
-        rows.append({**own.pop("tested")._asdict(), **means, **ends, **own, "verdict": each.verdict})
+        rows.append({**own.pop("contrast")._asdict(), **means, **ends, **own, "verdict": each.verdict})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -152,28 +152,28 @@ def _pairs(results: Results) -> list[tuple[str, str]]:
 
 def _compared(
     results: Results,
-    tested: Sequence[Tested],
+    contrasts: Sequence[Contrast],
     sides: Sequence[tuple[Floats, Floats]],
     conversations: Integers,
     rows: Integers,
     binary: set[str],
 ) -> Iterator[Comparison]:
     """The comparisons of one kind and subset, without their families. `sides`: columns of the arm and its baseline."""
-    if not tested:
+    if not contrasts:
         return
     after, before = (np.column_stack([side[i][rows] for side in sides]) for i in (0, 1))
     values = after - before
     clusters = conversations[rows]
-    where = tested[0].kind if tested[0].subset == EVERY else f"{tested[0].kind}/{tested[0].subset}"
+    where = contrasts[0].kind if contrasts[0].subset == EVERY else f"{contrasts[0].kind}/{contrasts[0].subset}"
     means = bootstrap_means(values, clusters, samples=results.samples, rng=resamples_of(results.seed, where))
-    counted = np.array([each.metric in binary for each in tested])
+    counted = np.array([each.metric in binary for each in contrasts])
     rng = resamples_of(results.seed, f"signs of {where}")
-    flipped = np.full(len(tested), np.nan)
+    flipped = np.full(len(contrasts), np.nan)
     flipped[~counted] = sign_flip(values[:, ~counted], samples=results.samples, rng=rng)
     codes = np.unique(clusters)
     sums = np.array([np.nansum(values[clusters == code], axis=0) for code in codes]).reshape(len(codes), -1)
     cluster_ps = sign_flip(sums, samples=results.samples, rng=rng)
-    for i, (each, difference) in enumerate(zip(tested, estimates_of(means), strict=True)):
+    for i, (each, difference) in enumerate(zip(contrasts, estimates_of(means), strict=True)):
         column = values[:, i][~np.isnan(values[:, i])]
         wins, losses = int((column > ROUNDING).sum()), int((column < -ROUNDING).sum())
         both = ~np.isnan(values[:, i])
@@ -200,28 +200,28 @@ def _compared(
         )
 
 
-def _declared(results: Results) -> Tested | None:
-    return Tested(results.primary[1], results.primary[0], ALL, results.metric) if results.primary else None
+def _declared(results: Results) -> Contrast | None:
+    return Contrast(results.primary[1], results.primary[0], ALL, results.metric) if results.primary else None
 
 
-def _in_families(found: Sequence[Comparison], declared: Tested | None) -> list[Comparison]:
+def _in_families(found: Sequence[Comparison], declared: Contrast | None) -> list[Comparison]:
     """The comparisons with Holm's p, each adjusted within its own family."""
-    return _adjusted([replace(each, family=_family(each.tested, declared)) for each in found])
+    return _adjusted([replace(each, family=_family(each.contrast, declared)) for each in found])
 
 
-def _family(tested: Tested, declared: Tested | None) -> str:
-    within = "" if tested.subset == EVERY else f", {tested.subset}"
-    if declared is not None and tested._replace(subset=EVERY) == declared:
+def _family(contrast: Contrast, declared: Contrast | None) -> str:
+    within = "" if contrast.subset == EVERY else f", {contrast.subset}"
+    if declared is not None and contrast._replace(subset=EVERY) == declared:
         return f"declared{within}"
-    if tested.kind != ALL:
-        return f"kinds of {tested.arm} against {tested.baseline}, {tested.metric}{within}"
-    return f"arms against {tested.baseline}, {tested.metric}{within}"
+    if contrast.kind != ALL:
+        return f"kinds of {contrast.arm} against {contrast.baseline}, {contrast.metric}{within}"
+    return f"arms against {contrast.baseline}, {contrast.metric}{within}"
 
 
-def _run_family(tested: Tested, name: str) -> str:
-    if tested.kind != ALL:
-        return f"kinds of {tested.arm} against {name}, {tested.metric}"
-    return f"arms against {name}, {tested.metric}"
+def _run_family(contrast: Contrast, name: str) -> str:
+    if contrast.kind != ALL:
+        return f"kinds of {contrast.arm} against {name}, {contrast.metric}"
+    return f"arms against {name}, {contrast.metric}"
 
 
 def _adjusted(found: Sequence[Comparison]) -> list[Comparison]:

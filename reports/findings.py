@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.comparisons import LEVEL, Comparison, Tested, Verdict, verdict
+from reports.comparisons import LEVEL, Comparison, Contrast, Verdict, verdict
 from reports.limits import limits, listed
 from reports.rates import AUDITED, CITED
 from reports.results import Arm, Results
@@ -42,7 +42,9 @@ class Finding:
     topic: str = ""
 
 
-def findings(results: Results, statistics: Statistics, comparisons: Mapping[Tested, Comparison]) -> tuple[Finding, ...]:
+def findings(
+    results: Results, statistics: Statistics, comparisons: Mapping[Contrast, Comparison]
+) -> tuple[Finding, ...]:
     """Sentences by rule from the numbers, results before limits; no claim that an interval does not carry.
 
     `comparisons`: those of `reports.comparisons.compare`. A difference is shown only where no interval of it reaches 0
@@ -75,15 +77,15 @@ def chance(p: float | None) -> str:
     return f"= {p:.4f}" if p < 0.01 else f"= {p:.3f}" if p < 1 else "= 1"
 
 
-def _declared(results: Results, comparisons: Mapping[Tested, Comparison]) -> Iterator[str]:
+def _declared(results: Results, comparisons: Mapping[Contrast, Comparison]) -> Iterator[str]:
     """The comparison that the protocol is about, on all questions and without known wrong labels."""
     if not results.primary:
         return
-    tested = Tested(results.primary[1], results.primary[0], ALL, results.metric)
-    whole = comparisons[tested]
+    contrast = Contrast(results.primary[1], results.primary[0], ALL, results.metric)
+    whole = comparisons[contrast]
     yield from _compared(whole)
     for subset, words in WITHOUT.items():
-        part = comparisons.get(tested._replace(subset=subset))
+        part = comparisons.get(contrast._replace(subset=subset))
         if part is not None and part.difference.value is not None:
             changed = "" if part.verdict == whole.verdict else f" {_concluded(part)}"
             same = "" if changed else " The conclusion is the same."
@@ -93,7 +95,7 @@ def _declared(results: Results, comparisons: Mapping[Tested, Comparison]) -> Ite
             )
 
 
-def _of_group(statistics: Statistics, group: BudgetGroup, comparisons: Mapping[Tested, Comparison]) -> Iterator[str]:
+def _of_group(statistics: Statistics, group: BudgetGroup, comparisons: Mapping[Contrast, Comparison]) -> Iterator[str]:
     known = [a for a in group.ranked if statistics.estimates[Cell(a.label, ALL, PRIMARY)].value is not None]
     if group.budget == UNBOUNDED:
         for arm in known:
@@ -126,32 +128,33 @@ def _leader(statistics: Statistics, group: BudgetGroup, known: Sequence[Arm]) ->
 
 
 def _against_baseline(
-    statistics: Statistics, known: Sequence[Arm], comparisons: Mapping[Tested, Comparison]
+    statistics: Statistics, known: Sequence[Arm], comparisons: Mapping[Contrast, Comparison]
 ) -> Iterator[str]:
     """The leader (or else the runner-up) against its baseline, then on which side of it every other arm is."""
     compared = [
-        comparisons[Tested(a.label, statistics.baselines[a.label], ALL, PRIMARY)]
+        comparisons[Contrast(a.label, statistics.baselines[a.label], ALL, PRIMARY)]
         for a in known
         if a.label in statistics.baselines
     ]
     if not compared:
         return
-    yield from _compared(compared[0])
+    if compared[0].family != "declared":
+        yield from _compared(compared[0])
     sides: dict[Verdict, list[str]] = {}
     for each in compared[1:]:
-        sides.setdefault(each.verdict, []).append(each.tested.arm)
+        sides.setdefault(each.verdict, []).append(each.contrast.arm)
     parts = [
         f"{listed(sides[side])} {'is' if len(sides[side]) == 1 else 'are'} {words}"
         for side, words in SIDES.items()
         if side in sides
     ]
     if parts:
-        yield f"Against {compared[0].tested.baseline}, " + "; ".join(parts) + "."
+        yield f"Against {compared[0].contrast.baseline}, " + "; ".join(parts) + "."
 
 
 def _compared(found: Comparison) -> Iterator[str]:
     """Both means, the difference with its uncertainty, and what follows."""
-    arm, baseline, _, metric, _ = found.tested
+    arm, baseline, _, metric, _ = found.contrast
     verb, share = PHRASES.get(metric, (f"scores by {metric.replace('_', ' ')}", "{} over {} questions"))
     if found.before is None or found.after is None:
         yield f"{baseline} and {arm} have no question in common on which both are measured, so nothing is concluded."
@@ -161,10 +164,10 @@ def _compared(found: Comparison) -> Iterator[str]:
     said = [_intervals(found.difference, points)] if found.difference.low is not None else []
     if found.p is not None:
         name = "exact McNemar" if found.test == "mcnemar" else "sign-flip"
-        adjusted = (
-            f"Holm p {chance(found.holm)} among {found.tests} arms" if found.tests > 1 else f"p {chance(found.p)}"
-        )
-        said.append(f"{adjusted}, {name}")
+        adjusted = f"Holm p {chance(found.holm)} among {found.tests} arms"
+        said.append(f"{adjusted if found.tests > 1 else f'p {chance(found.p)}'}, {name}")
+    if found.cluster_p is not None:
+        said.append(f"by conversation p {chance(found.cluster_p)}")
     yield (
         f"{baseline} {verb} {before}, {arm} {after}: difference {points(found.difference.value)} points "
         f"({'; '.join(said)}). {_concluded(found)}"
@@ -172,7 +175,7 @@ def _compared(found: Comparison) -> Iterator[str]:
 
 
 def _concluded(found: Comparison) -> str:
-    difference, (arm, baseline, *_) = found.difference, found.tested
+    difference, (arm, baseline, *_) = found.difference, found.contrast
     if difference.low is None or difference.high is None:
         return "That is too few questions for an interval, so nothing is concluded."
     side = found.verdict

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from reports.comparisons import Comparison, Tested
+from reports.comparisons import Comparison, Contrast
 from reports.rates import EVERY
 from reports.results import Results
 from reports.significance import EXACT_UNITS
@@ -13,7 +13,7 @@ from reports.tables import ALL, PRIMARY, Cell, Statistics, overall
 FEW_CLUSTERS = 20
 
 
-def limits(results: Results, statistics: Statistics, comparisons: Mapping[Tested, Comparison]) -> Iterator[str]:
+def limits(results: Results, statistics: Statistics, comparisons: Mapping[Contrast, Comparison]) -> Iterator[str]:
     """Sentences by rule: too few conversations, many comparisons, missing cells, wrong labels, offline programs."""
     yield from _few_clusters(statistics)
     yield from _multiplicity(results, comparisons)
@@ -45,8 +45,8 @@ def _least(clusters: int) -> str:
     return f" No p by conversation can be below {2 / 2**clusters:.3g}."
 
 
-def _multiplicity(results: Results, comparisons: Mapping[Tested, Comparison]) -> Iterator[str]:
-    families = {each.family: each.tests for each in comparisons.values() if each.tested.subset == EVERY}
+def _multiplicity(results: Results, comparisons: Mapping[Contrast, Comparison]) -> Iterator[str]:
+    families = {each.family: each.tests for each in comparisons.values() if each.contrast.subset == EVERY}
     if max(families.values(), default=0) > 1:
         alone = " The declared comparison stands alone and needs none." if results.primary else ""
         yield (

@@ -8,8 +8,9 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from reports.calibration_tables import calibration_tables
 from reports.comparison_tables import kinds_table, paired_tables, subset_tables
-from reports.comparisons import Comparison, Tested, compare, comparison_rows
+from reports.comparisons import Comparison, Contrast, compare, comparison_rows
 from reports.completion_tables import completion_tables
 from reports.explorer import explorer_page
 from reports.figures import draw
@@ -72,7 +73,7 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
 def _view(
     results: Results,
     statistics: Statistics,
-    comparisons: Mapping[Tested, Comparison],
+    comparisons: Mapping[Contrast, Comparison],
     shares: Mapping[Cell, Mapping[str, Rate]],
     figures: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -91,9 +92,11 @@ def _view(
         "published": published().source,
         "folds": [_fold_table(results, statistics, measure) for measure in _fold_measures(results, statistics)],
         "differences": _difference_table(statistics, comparisons),
-        "paired": paired_tables(results, statistics, comparisons),
+        "paired": paired_tables(results, statistics, comparisons, "evidence"),
+        "paired_scores": paired_tables(results, statistics, comparisons, "judged"),
         "paired_kinds": kinds_table(results, statistics, comparisons),
-        "subsets": subset_tables(results, statistics, comparisons, shares),
+        "subsets": subset_tables(results, statistics, comparisons, shares, "evidence"),
+        "subset_scores": subset_tables(results, statistics, comparisons, shares, "judged"),
         "by_kind": [
             _kind_table(results, statistics, measure)
             for measure in sorted(_named(statistics, "evidence"), key=lambda m: m.name != PRIMARY)
@@ -104,6 +107,7 @@ def _view(
             [*_named(statistics, "cost"), *_named(statistics, "count"), *_named(statistics, "latency")],
         ),
         "scores": _score_table(results, statistics),
+        "calibration": calibration_tables(results, statistics),
         "scores_by_kind": [_kind_table(results, statistics, m) for m in _score_measures(results, statistics)],
         "evidence_terms": _terms(statistics, "evidence"),
         "cost_terms": [*_terms(statistics, "cost"), *_terms(statistics, "count"), *_terms(statistics, "latency")],
@@ -217,7 +221,7 @@ def _kind_table(results: Results, statistics: Statistics, measure: Measure) -> T
     return _table(f"{measure.head}{label} by category, %", heads, statistics.groups, show)
 
 
-def _difference_table(statistics: Statistics, comparisons: Mapping[Tested, Comparison]) -> Table | None:
+def _difference_table(statistics: Statistics, comparisons: Mapping[Contrast, Comparison]) -> Table | None:
     """Arm minus hybrid at the same budget; None if no arm has a baseline."""
     columns = _named(statistics, "evidence")
     heads = [Head(measure.head, measure.definition) for measure in columns]
@@ -227,7 +231,7 @@ def _difference_table(statistics: Statistics, comparisons: Mapping[Tested, Compa
     ]
 
     def show(_: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
-        compared = comparisons[Tested(arm.label, statistics.baselines[arm.label], ALL, columns[place].name)]
+        compared = comparisons[Contrast(arm.label, statistics.baselines[arm.label], ALL, columns[place].name)]
         found = compared.difference
         mark = "" if found.value is None else compared.verdict
         value = points(found.value)

@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from reports.calibration import Errors
+
 EVIDENCE_METRICS: Mapping[str, str] = {
     "gold_hit": "Gold Hit: any gold turn is in the evidence",
     "evidence_recall": "Evidence Recall: share of the gold turns in the evidence",
@@ -60,7 +62,8 @@ class Results:
     together. `mix_budgets`: whether arms of all budgets may also stand in one ranking. `primary`: baseline and arm, by
     label, that the protocol declared as the one comparison it is about, on the measure `metric`; empty: none was.
     `wrong_labels`: question id → `answer` or `citation`, whichever is known to be wrong of its gold; of all the
-    benchmark's questions, also those that this run does not ask.
+    benchmark's questions, also those that this run does not ask. `calibrations`: judge → its errors on planted replies,
+    of judges that were measured on all of them.
     `reuse`: counts of states, cells, answers and verdicts and what sharing saved. `timings`: stage → seconds.
     """
 
@@ -89,3 +92,4 @@ class Results:
     primary: Sequence[str] = ()
     metric: str = "complete_evidence"
     wrong_labels: Mapping[str, str] = field(default_factory=dict)
+    calibrations: Mapping[str, Errors] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from flows import protocol as protocols
 from flows.cli import app
-from flows.commands.options import split
+from flows.commands.options import changed_protocol, split
 from flows.protocol import load, setting
 from flows.stages import STAGES, chosen
 from storage.errors import InputError
@@ -36,6 +36,9 @@ BROKEN = [
     ("[models.small]\nmodel = 'm'\nprompt_price = 1", "expected together"),
     ("[models.small]\nmodel = 'm'\nextra = {temperature = 1}", "'temperature' found; it is set elsewhere"),
     ("answerer = 'prompted(model=big)'", r"\[models.big\] expected"),
+    ("[statistics]\nprimary = ['hybrid@k10']", "a baseline and another arm expected, 1 names found"),
+    ("[statistics]\nprimary = ['hybrid@k10', 'mmr@k10']", "'mmr@k10' found; --set statistics.primary"),
+    ("[statistics]\nmetric = 'accuracy'", "statistics.metric: one of gold_hit, .*stem_f1_judged,.* expected"),
     ("not toml", "TOML expected"),
 ]
 
@@ -163,3 +166,16 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert shown.out == ""
     assert shown.err.startswith("suffice: ") and shown.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_other_arms_than_the_protocols_leave_its_declared_comparison_out() -> None:
+    declared = load("sample").statistics.primary
+    assert declared == ("hybrid@k10", "mem_pursuit@k10")
+    assert changed_protocol("sample", None, None, 5, None, None).statistics.primary == declared
+    assert changed_protocol("sample", None, ["bm25"], None, None, None).statistics.primary == ()
+    said = ['statistics.primary=["bm25@k5", "mmr@k5"]']
+    assert changed_protocol("sample", None, ["bm25,mmr"], None, None, said).statistics.primary == ("bm25@k5", "mmr@k5")
+
+
+def test_where_wrong_labels_lie_is_no_part_of_the_digest() -> None:
+    assert load("sample", {"data.wrong_labels": "labels.json"}).digest == load("sample").digest

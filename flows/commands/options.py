@@ -72,8 +72,6 @@ def changed_protocol(
         "data.conversations": split(conversations),
     }
     made |= {key: value for key, value in given.items() if value}
-    if given["arms"]:
-        made.setdefault("statistics.primary", [])  # declared of the protocol's own arms
     return protocols.load(name, made)
 
 
