@@ -113,7 +113,7 @@ def test_a_cell_stands_beside_its_floor_and_the_published_figure() -> None:
 
 
 def test_an_unknown_bench_or_missing_data_is_refused() -> None:
-    assert list(BENCHES) == ["pipeline", "readers"]
+    assert list(BENCHES) == ["pipeline", "readers", "calls", "statistics"]
     with pytest.raises(InputError, match="one of pipeline, readers expected, 'nothing' found"):
         measure("nothing", None)
     with pytest.raises(InputError, match=r"nowhere\.json does not exist"):
@@ -124,3 +124,10 @@ def test_the_benches_are_imported_without_the_reader_or_prefect() -> None:
     """Else a first call, or an empty flow, would be timed with half of its start done."""
     code = "import sys, flows.bench; print({'numba', 'prefect', 'lancedb'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+
+
+def test_the_statistics_bench_compares_every_arm_by_every_measure_and_subset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two arms besides each budget's hybrid, 9 measures, over all questions, 4 kinds and 2 subsets."""
+    for name, value in (("ARMS", 6), ("QUESTIONS", 60), ("SAMPLES", 100)):
+        monkeypatch.setattr(f"flows.bench.statistics.{name}", value)
+    assert measure("statistics", None)["paired comparisons"] == 4 * 9 * (1 + 4 + 2)
