@@ -18,7 +18,7 @@ _HEADS = (
     Head("Won, lost", "questions on which the arm is higher, lower"),
     Head("p", "exact McNemar where the measure knows 0 and 1 alone, else sign-flip, by question"),
     Head("Holm p", "adjusted among the arms against one baseline by this measure, or among the kinds of one pair"),
-    Head("p by conversation", "sign-flip of whole conversations, not adjusted"),
+    Head("Clustered p", "sign-flip of whole conversations, not adjusted"),
     Head("Effect", "Cohen's h of rates, d_z (mean / sd of the differences) of scores"),
     Head("Odds ratio", "questions won for each one lost; defined for rates where any is lost"),
     Head("Detectable", "smallest true difference that samples of this size show 4 times of 5, points"),

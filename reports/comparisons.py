@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from reports.intervals import Floats, Integers, bootstrap_means
 from reports.rates import EVERY, binary_measures, kept_rows, mean, ranking_columns, subsets_of
@@ -15,6 +16,7 @@ from reports.tables import ALL, Estimate, Grid, baseline_of, estimates_of, resam
 
 LEVEL = 0.05
 ROUNDING = 1e-9  # a sum of fractions that is 0 on paper need not be 0 in floating point
+Ends = tuple[float | None, float | None]
 Verdict = Literal["above", "below", "unclear", "equal", "unknown"]
 
 
@@ -42,21 +44,21 @@ class Comparison:
     """
 
     contrast: Contrast
+    difference: Estimate
     before: float | None
     after: float | None
-    difference: Estimate
-    bca: tuple[float | None, float | None]
-    cluster_bca: tuple[float | None, float | None]
     wins: int
     losses: int
     test: Literal["mcnemar", "sign-flip"]
     p: float | None
-    cluster_p: float | None
     cohen_h: float | None
     odds_ratio: float | None
     d_z: float | None
-    detectable: float | None
-    cluster_detectable: float | None
+    bca: Ends = (None, None)
+    cluster_bca: Ends = (None, None)
+    cluster_p: float | None = None
+    detectable: float | None = None
+    cluster_detectable: float | None = None
     family: str = ""
     holm: float | None = None
     tests: int = 0
@@ -167,37 +169,53 @@ def _compared(
     where = contrasts[0].kind if contrasts[0].subset == EVERY else f"{contrasts[0].kind}/{contrasts[0].subset}"
     means = bootstrap_means(values, clusters, samples=results.samples, rng=resamples_of(results.seed, where))
     counted = np.array([each.metric in binary for each in contrasts])
-    rng = resamples_of(results.seed, f"signs of {where}")
-    flipped = np.full(len(contrasts), np.nan)
-    flipped[~counted] = sign_flip(values[:, ~counted], samples=results.samples, rng=rng)
-    codes = np.unique(clusters)
-    sums = np.array([np.nansum(values[clusters == code], axis=0) for code in codes]).reshape(len(codes), -1)
-    cluster_ps = sign_flip(sums, samples=results.samples, rng=rng)
+    flipped, clustered = _flipped(values, clusters, counted, results, where)
     for i, (each, difference) in enumerate(zip(contrasts, estimates_of(means), strict=True)):
-        column = values[:, i][~np.isnan(values[:, i])]
-        wins, losses = int((column > ROUNDING).sum()), int((column < -ROUNDING).sum())
         both = ~np.isnan(values[:, i])
-        one, other = (mean(side[both, i]) for side in (after, before))
-        rate = bool(counted[i])
-        p = mcnemar(wins, losses) if rate else float(flipped[i])
-        yield Comparison(
-            each,
-            before=other,
-            after=one,
-            difference=difference,
+        known = (values[both, i], after[both, i], before[both, i])
+        yield replace(
+            _tested(each, difference, known, bool(counted[i]), float(flipped[i])),
             bca=(_number(means.bca_low[i]), _number(means.bca_high[i])),
             cluster_bca=(_number(means.cluster_bca_low[i]), _number(means.cluster_bca_high[i])),
-            wins=wins,
-            losses=losses,
-            test="mcnemar" if rate else "sign-flip",
-            p=p if len(column) else None,
-            cluster_p=float(cluster_ps[i]) if difference.clusters > 1 else None,
-            cohen_h=cohen_h(one, other) if rate and one is not None and other is not None else None,
-            odds_ratio=odds_ratio(wins, losses) if rate else None,
-            d_z=None if rate else _standardised(column),
+            cluster_p=float(clustered[i]) if difference.clusters > 1 else None,
             detectable=_detectable(means.error[i]),
             cluster_detectable=_detectable(means.cluster_error[i]),
         )
+
+
+def _flipped(
+    values: Floats, clusters: Integers, counted: NDArray[np.bool_], results: Results, where: str
+) -> tuple[Floats, Floats]:
+    """(c,) p of flipping the signs of questions, NaN for rates, and of whole conversations."""
+    rng = resamples_of(results.seed, f"signs of {where}")
+    flipped = np.full(values.shape[1], np.nan)
+    flipped[~counted] = sign_flip(values[:, ~counted], samples=results.samples, rng=rng)
+    codes = np.unique(clusters)
+    sums = np.array([np.nansum(values[clusters == code], axis=0) for code in codes]).reshape(len(codes), -1)
+    return flipped, sign_flip(sums, samples=results.samples, rng=rng)
+
+
+def _tested(
+    contrast: Contrast, difference: Estimate, known: tuple[Floats, Floats, Floats], is_rate: bool, flipped: float
+) -> Comparison:
+    """What the defined pairs alone tell: means, wins, test and effect size. `known`: differences, after, before."""
+    values, after, before = known
+    wins, losses = int((values > ROUNDING).sum()), int((values < -ROUNDING).sum())
+    one, other = mean(after), mean(before)
+    p = mcnemar(wins, losses) if is_rate else flipped
+    return Comparison(
+        contrast,
+        difference,
+        before=other,
+        after=one,
+        wins=wins,
+        losses=losses,
+        test="mcnemar" if is_rate else "sign-flip",
+        p=p if len(values) else None,
+        cohen_h=cohen_h(one, other) if is_rate and one is not None and other is not None else None,
+        odds_ratio=odds_ratio(wins, losses) if is_rate else None,
+        d_z=None if is_rate else _standardised(values),
+    )
 
 
 def _declared(results: Results) -> Contrast | None:

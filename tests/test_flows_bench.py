@@ -114,7 +114,7 @@ def test_a_cell_stands_beside_its_floor_and_the_published_figure() -> None:
 
 def test_an_unknown_bench_or_missing_data_is_refused() -> None:
     assert list(BENCHES) == ["pipeline", "readers", "calls", "statistics"]
-    with pytest.raises(InputError, match="one of pipeline, readers expected, 'nothing' found"):
+    with pytest.raises(InputError, match="one of pipeline, readers, calls, statistics expected, 'nothing' found"):
         measure("nothing", None)
     with pytest.raises(InputError, match=r"nowhere\.json does not exist"):
         measure("readers", "nowhere.json")
@@ -129,5 +129,5 @@ def test_the_benches_are_imported_without_the_reader_or_prefect() -> None:
 def test_the_statistics_bench_compares_every_arm_by_every_measure_and_subset(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two arms besides each budget's hybrid, 9 measures, over all questions, 4 kinds and 2 subsets."""
     for name, value in (("ARMS", 6), ("QUESTIONS", 60), ("SAMPLES", 100)):
-        monkeypatch.setattr(f"flows.bench.statistics.{name}", value)
+        monkeypatch.setitem(BENCHES["statistics"].__globals__, name, value)
     assert measure("statistics", None)["paired comparisons"] == 4 * 9 * (1 + 4 + 2)
