@@ -20,7 +20,9 @@ from flows.commands.resume import resume
 from flows.commands.run import report, run
 from flows.commands.serve import serve
 from flows.commands.status import status
+from flows.commands.synth import synth
 from flows.commands.trace import trace
+from flows.commands.tune import tune
 from storage.errors import InputError
 from tasks.llm.budget import BudgetStop
 
@@ -35,10 +37,12 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "status": status,
     "estimate": estimate,
     "analyse": analyse,
+    "tune": tune,
     "trace": trace,
     "arms": list_arms,
     "doctor": doctor,
     "fetch": fetch,
+    "synth": synth,
     "lake": lake,
     "bench": bench,
 }

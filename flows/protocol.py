@@ -178,7 +178,8 @@ class Protocol(_Part):
         if len(set(names)) < len(names):
             raise ValueError(f"stores: different names expected, {', '.join(names)} found")
         self._primary_exists([str(arm) for arm in arms(self.arms, self.budgets, names, tuple(self.models))])
-        parts = [specs.make(ANSWERERS, self.answerer, "answerer")]
+        parts = [specs.make(WRITERS, store.writer, "writer") for store in self.stores]
+        parts += [specs.make(ANSWERERS, self.answerer, "answerer")]
         parts += [specs.make(JUDGES, judge, "judge") for judge in self.judges]
         panel = (*self.sufficiency.judges, *filter(None, [self.sufficiency.adjudicator]))
         parts += [specs.make(SUFFICIENCY_JUDGES, judge, "sufficiency judge") for judge in panel]
@@ -218,6 +219,13 @@ class Protocol(_Part):
 
     def plan(self, lake: str, dataset: str, gold: str) -> Plan:
         """The addresses that a run of this protocol over an ingested dataset reads and writes."""
+        learned = {
+            arm.store
+            for arm in arms(self.arms, self.budgets, [store.name for store in self.stores], self.models)
+            if arm.learns
+        }
+        chosen = [list(self.data.kinds), list(self.data.conversations), list(self.data.questions), self.data.limit]
+        learned_from = digest({"gold": gold, "questions": chosen})
         return Plan(
             lake=lake,
             benchmark=self.data.benchmark,
@@ -233,6 +241,8 @@ class Protocol(_Part):
                     fusion=store.pool.fusion,
                     size=store.pool.size,
                     conversations=self.data.conversations,
+                    models=self.named_models,
+                    learned_from=learned_from if store.name in learned else "",
                 )
                 for store in self.stores
             ),

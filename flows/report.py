@@ -14,10 +14,10 @@ from flows.protocol import Protocol
 from flows.shards import Log
 from reports import load
 from reports.calibration import Errors, errors
-from reports.results import Arm, Results
+from reports.results import ABSTENTION, Arm, Results
 from storage.digests import digest, short
 from storage.lake import Lake
-from storage.schemas import ANSWERS, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.schemas import ANSWERS, HOLDINGS, RANKINGS, SCORES, SELECTIONS, STATES, VERDICTS
 from storage.tables import write_whole
 from tasks import arms as planned
 from tasks import specs
@@ -67,7 +67,9 @@ def addresses(plan: Plan) -> load.Addresses:
         answers=plan.answers,
         verdicts={judge: plan.verdicts(judge) for judge in plan.judges},
         stores=[
-            load.StoreAddresses(store.name, store.store, list(plan.selection_tables(store)), plan.scores(store))
+            load.StoreAddresses(
+                store.name, store.store, list(plan.selection_tables(store)), plan.scores(store), plan.rankings(store)
+            )
             for store in plan.stores
         ],
         question_ids=[question.id for question in plan.questions()],
@@ -81,10 +83,11 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
     tables += [lake.table(VERDICTS, address) for address in place.verdicts.values()]
     for store in place.stores:
         tables += [
-            lake.table(RECORDS, store.store),
+            lake.table(HOLDINGS, store.store),
             lake.table(STATES, store.store),
             *(lake.table(SELECTIONS, address) for address in store.selections),
             lake.table(SCORES, store.scores),
+            lake.table(RANKINGS, store.rankings),
         ]
     parts = [[str(part.relative_to(lake.root)) for part in table.parts()] for table in tables]
     made = code("reports", "flows.report", "tasks.planted")
@@ -96,6 +99,7 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
     arms = [_shown(arm) for arm in plan.arms]
     frames = load.load(Lake(plan.lake), addresses(plan), arms)
     kinds = list(dict.fromkeys(frames.questions["kind"]))
+    kinds += [ABSTENTION] * (ABSTENTION not in kinds and frames.questions[ABSTENTION].any())
     offline = specs.make(ANSWERERS, plan.answerer, "answerer").offline and all(
         specs.make(JUDGES, judge, "judge").offline for judge in plan.judges
     )

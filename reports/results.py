@@ -8,12 +8,18 @@ import polars as pl
 
 from reports.calibration import Errors
 
+ABSTENTION = "abstention"
 EVIDENCE_METRICS: Mapping[str, str] = {
     "gold_hit": "Gold Hit: any gold turn is in the evidence",
     "evidence_recall": "Evidence Recall: share of the gold turns in the evidence",
     "complete_evidence": "Complete Evidence Recall: all gold turns are in the evidence",
     "session_recall": "Session recall: share of the gold sessions in the evidence",
     "complete_sessions": "Complete sessions: all gold sessions are in the evidence",
+    "ndcg": "nDCG: how early the selection has its gold turns",
+    "turn_hit": "Turn Hit: Gold Hit over all questions with evidence sessions; no annotated turn is a miss",
+    "user_recall_any": "LongMemEval's recall_any: any gold turn that the user said is in the evidence",
+    "user_recall_all": "LongMemEval's recall_all: all gold turns that the user said are in the evidence",
+    "user_ndcg_any": "LongMemEval's ndcg_any: over the turns that the user said alone",
 }
 
 
@@ -52,7 +58,8 @@ class Results:
     `verdicts`: one row for every expected (arm, question, judge): `arm, question_id, judge, status: String`
     (`ok`, …, or `missing`), `score: Float64?` in [0, 1].
     `questions`: `question_id, conversation_id, kind, text: String`, `asked_at: Datetime?`, `answer: String?` (gold),
-    `gold_turn_ids: List(String)`, in benchmark order.
+    `gold_turn_ids: List(String)`, in benchmark order; where it has `abstention: Boolean`, the questions for which it
+    is true have rows of their own, named `abstention`, beside those of their kind.
     `records`: `store, id, conversation_id, session_id: String`, `position: Int64`, `speaker: String`,
     `said_at: Datetime?`, `text: String`, `source_turn_ids: List(String)`.
     `selections`: `arm, question_id: String`, `record_ids: List(String)` in selection order; `trace`: list of

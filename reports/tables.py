@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from reports.intervals import Floats, Integers, Means, bootstrap_means
-from reports.results import EVIDENCE_METRICS, Arm, Results
+from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
 
 ALL = "all"
 PRIMARY = "complete_evidence"
@@ -252,7 +252,7 @@ class Grid:
     """Every measure's (questions, arms) matrix, NaN where not in the denominator."""
 
     arms: Sequence[Arm]
-    kinds: Sequence[str]
+    kinds: Sequence[tuple[str, ...]]
     apart: Sequence[str]
     conversations: Integers
     matrices: Mapping[str, Floats]
@@ -277,7 +277,9 @@ class Grid:
         codes = {c: i for i, c in enumerate(questions["conversation_id"].unique(maintain_order=True))}
         conversations = np.array([codes[c] for c in questions["conversation_id"]], dtype=np.int64)
         latency = place.matrix(results.cells, "latency_ms", at)
-        kinds = questions["kind"].to_list()
+        kinds: list[tuple[str, ...]] = [(kind,) for kind in questions["kind"]]
+        if ABSTENTION in questions.columns:
+            kinds = [(*own, ABSTENTION) if it else own for own, it in zip(kinds, questions[ABSTENTION], strict=True)]
         halted = results.cells.with_columns(halted=pl.col("stop_reason") == STOPPED)
         stopped = place.matrix(halted, "halted", at)
         return cls(results.arms, kinds, results.apart, conversations, matrices, latency, stopped)
@@ -285,7 +287,7 @@ class Grid:
     def rows(self, kind: str) -> Integers:
         """Questions of a kind; the overall row leaves out the kinds that stay apart."""
         apart = self.apart if kind == ALL else ()
-        wanted = [i for i, own in enumerate(self.kinds) if kind in (ALL, own) and own not in apart]
+        wanted = [i for i, own in enumerate(self.kinds) if kind in (ALL, *own) and own[0] not in apart]
         return np.array(wanted, dtype=np.int64)
 
     def columns(self) -> dict[tuple[str, str], Floats]:

@@ -10,7 +10,7 @@ from storage.places import is_remote, place
 from storage.schemas import TableSpec
 from storage.tables import KeyedTable, write_whole
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Lake:
@@ -49,6 +49,20 @@ class Lake:
     def table(self, spec: TableSpec, scope: str) -> KeyedTable:
         """The part of a table that belongs to one content address (`scope`, a digest)."""
         return KeyedTable(self.root / spec.name / short(scope), spec)
+
+    def hand_over(self, spec: TableSpec, scope: str, to: str) -> None:
+        """Give the part of a table that was written under one address another, which was not known before.
+
+        Where the other holds rows already they are the same, since addresses are of content, and these are dropped.
+        """
+        written, target = self.table(spec, scope), self.table(spec, to)
+        if not is_remote(self.root) and written.holds_any() and not target.holds_any():
+            written.folder.rename(target.folder)
+            return
+        for part in written.parts():
+            if not (target.folder / part.name).exists():
+                write_whole(target.folder / part.name, part.read_bytes())
+            part.unlink()
 
     @property
     def vectors(self) -> Path:

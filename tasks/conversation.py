@@ -10,7 +10,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from readers.types import Note, Pool, Query
-from storage import vectors
 from storage.lake import Lake
 from storage.records import Question, Record
 from storage.rows import from_frame
@@ -19,7 +18,7 @@ from tasks import specs
 from tasks.access import Library
 from tasks.encoders import ENCODERS
 from tasks.evidence import evidence_hash, line_digest
-from tasks.index import embedded
+from tasks.index import embedded, haystack
 from tasks.plan import Plan, StorePlan
 
 
@@ -27,6 +26,7 @@ from tasks.plan import Plan, StorePlan
 class Conversation:
     """Arrays align with `records`, in time order; `places`: record id → place."""
 
+    id: str
     records: list[Record]
     questions: dict[str, Question]
     pools: pl.DataFrame
@@ -45,7 +45,6 @@ class Conversation:
         frame = plan.record_frame(store, conversation_id)
         records = from_frame(Record, frame)
         questions = {question.id: question for question in plan.questions(conversation_id)}
-        indexed = vectors.read(lake.vectors, store.index, conversation_id)
         queries = embedded(plan, store, [question.text for question in questions.values()])
         tokens = frame["tokens"].to_numpy().astype(np.int32)
         sessions = _codes([record.session_id for record in records])
@@ -54,14 +53,15 @@ class Conversation:
             for place, (record, session, count) in enumerate(zip(records, sessions, tokens, strict=True))
         ]
         return cls(
+            id=conversation_id,
             records=records,
             questions=questions,
             pools=lake.table(POOLS, store.pool).read(where=pl.col("question_id").is_in(list(questions))),
-            vectors=indexed.vectors,
+            vectors=haystack(plan, store, frame),
             query_vectors=dict(zip(questions, queries, strict=True)),
             tokens=tokens,
             line_digests={record.id: line_digest(record) for record in records},
-            places={id: place for place, id in enumerate(indexed.ids)},
+            places={record.id: place for place, record in enumerate(records)},
             library=Library(notes, specs.make(ENCODERS, store.encoder, "encoder").encode),
             seed=plan.seed,
         )

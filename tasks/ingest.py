@@ -1,18 +1,24 @@
-"""A benchmark's file to the tables of turns, questions and gold."""
+"""A benchmark's file to the tables of sessions, conversations, questions and gold."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.digests import digest, file_digest
+from storage.digests import digest
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.records import Gold, Membership, Question, Record, Turn
 from storage.rows import to_rows
-from storage.schemas import CONVERSATIONS, DATASETS, GOLD, QUESTIONS
+from storage.schemas import CONVERSATIONS, DATASETS, GOLD, OBSERVATIONS, QUESTIONS, SESSIONS
 from tasks.provenance import code
 from tasks.shard import shard
-from tasks.sources import SOURCES
+from tasks.sources import SOURCES, content_digest
+from tasks.sources.ingested import Account, Addresses
+
+BLOCK_TURNS = 1024
+"""Sessions are written in parts of about so many turns; what follows works through one part at a time."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +34,11 @@ class Dataset:
 def ingest(lake: str, benchmark: str, path: str, sha256: str | None = None) -> Dataset:
     """Read the file unless the lake holds this very file already.
 
+    A session that several conversations hold is written once, and each of them by its address; conversations are
+    read one at a time, so that memory holds no more than the addresses and the questions.
     Raises `InputError` if `sha256` is given and the file has another, and what the source raises.
     """
-    found = file_digest(Path(path))
+    found = content_digest(benchmark, Path(path))
     if sha256 and found != sha256:
         raise InputError(
             f"{path}: SHA-256 {sha256} expected, {found} found; download it again, "
@@ -46,21 +54,74 @@ def ingest(lake: str, benchmark: str, path: str, sha256: str | None = None) -> D
 
 
 def _read(lake: str, benchmark: str, path: str, source: str) -> Dataset:
-    read = SOURCES[benchmark](Path(path))
-    place = Lake(lake)
-    new = place.table(CONVERSATIONS, read.dataset).append(to_rows(read.turns))
-    new += place.table(QUESTIONS, read.dataset).append(to_rows(read.questions, place=range(len(read.questions))))
-    place.table(GOLD, read.gold_digest).append(to_rows(read.gold))
-    facts = {**read.facts, "file": Path(path).name}
+    place, account, addresses = Lake(lake), Account(), Addresses(benchmark)
+    contents = _Contents(place, source)
+    memberships: list[Membership] = []
+    asked: list[tuple[Question, Gold]] = []
+    observed: list[Record] = []
+    for told in SOURCES[benchmark].load(Path(path)).read(account):
+        for membership, turns in told.sessions:
+            contents.add(membership.session, turns)
+        held = [membership for membership, _ in told.sessions]
+        addresses.add(held, told.asked, told.observed)
+        observed += told.observed
+        memberships += held
+        asked += told.asked
+    new = contents.finish(addresses.dataset)
+    place.table(CONVERSATIONS, addresses.dataset).append(to_rows(memberships))
+    questions = [question for question, _ in asked]
+    new += place.table(QUESTIONS, addresses.dataset).append(to_rows(questions, place=range(len(questions))))
+    place.table(OBSERVATIONS, addresses.dataset).append(to_rows(observed))
+    place.table(GOLD, addresses.gold).append(to_rows(gold for _, gold in asked))
+    facts = {**account.facts, "file": Path(path).name}
     row = {
         "source": source,
         "benchmark": benchmark,
-        "dataset": read.dataset,
-        "gold": read.gold_digest,
+        "dataset": addresses.dataset,
+        "gold": addresses.gold,
         "facts": json.dumps(facts),
     }
     place.table(DATASETS, source).append([row])
-    return Dataset(read.dataset, read.gold_digest, facts, new)
+    return Dataset(addresses.dataset, addresses.gold, facts, new)
+
+
+class _Contents:
+    """Writes each session's content once, in parts, under the source's address until the dataset's is known."""
+
+    def __init__(self, lake: Lake, source: str) -> None:
+        self._lake, self._source = lake, source
+        self._seen: set[str] = set()
+        self._rows: list[dict[str, Any]] = []
+        self._written = 0
+
+    def add(self, session: str, turns: Sequence[Turn]) -> None:
+        """One more session, unless its content has been seen."""
+        if session in self._seen:
+            return
+        self._seen.add(session)
+        self._rows += [
+            {
+                "session": session,
+                "place": place,
+                "name": turn.id.rpartition("/")[2],
+                "speaker": turn.speaker,
+                "text": turn.text,
+                "caption": turn.caption,
+            }
+            for place, turn in enumerate(turns)
+        ]
+        if len(self._rows) >= BLOCK_TURNS:
+            self._flush()
+
+    def finish(self, dataset: str) -> int:
+        """Write what is left and hand all of it to the dataset; returns the turns written."""
+        self._flush()
+        self._lake.hand_over(SESSIONS, self._source, dataset)
+        return self._written
+
+    def _flush(self) -> None:
+        self._written += self._lake.table(SESSIONS, self._source).append(self._rows)
+        self._rows = []
 
 
 ingest_task = shard("ingest", ingest)

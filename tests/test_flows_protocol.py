@@ -22,7 +22,7 @@ BROKEN = [
     ("answerer = 'gpt'", "answerer: one of extractive, prompted expected"),
     ("judges = ['nobody']", "judge: one of"),
     ("seed = -1", "greater than or equal to 0"),
-    ("[data]\nbenchmark = 'locom'", "one of locomo expected"),
+    ("[data]\nbenchmark = 'locom'", "one of locomo, longmemeval_s"),
     ("[data]\nbenchmark = 'locomo'\nsplit = 'sealed'", "split"),
     ("[data]\nbenchmark = 'locomo'\nquestions = ['q', 'q']", "'q' found twice"),
     ("[data]\nbenchmark = 'locomo'\nfolds = [['a'], ['b', 'a']]", "'a' found twice"),

@@ -14,6 +14,8 @@ from flows.commands.options import (
     JsonOption,
     LakeOption,
     LimitOption,
+    MaxCallsOption,
+    MaxCostOption,
     QuietOption,
     SetOption,
     VerboseOption,
@@ -25,6 +27,7 @@ from flows.progress import shown
 from flows.protocol import with_judges
 from flows.server import configure
 from storage.lake import Lake
+from tasks.llm.budget import budget
 
 
 def calibrate(
@@ -34,6 +37,8 @@ def calibrate(
     lake: LakeOption = "lake",
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -47,20 +52,21 @@ def calibrate(
     """
     from tasks.audit import is_audit
 
+    root = str(Lake.open(lake).root)
+    spent = budget(root, max_calls=max_calls, max_cost=max_cost)
     if data is not None and is_audit(data):
         from flows.calibrate import calibrate_audit
 
         said = with_judges(changed_protocol(protocol, None, None, None, None, set_), [judge])
-        with shown(Console(stderr=True), quiet=quiet or as_json):
-            found: dict[str, Any] = calibrate_audit(said, str(Lake.open(lake).root), judge, data, limit)
+        with spent, shown(Console(stderr=True), quiet=quiet or as_json):
+            found: dict[str, Any] = calibrate_audit(said, root, judge, data, limit)
     else:
         said = with_judges(chosen_protocol(protocol, data, None, limit, conversations, set_), [judge])
-        root = Lake.open(lake).root
         configure(Lake(root).prefect, verbose=verbose)
         from flows.calibrate import calibrate as flow
 
-        with shown(Console(stderr=True), quiet=quiet or as_json):
-            found = flow(said, str(root), judge)
+        with spent, shown(Console(stderr=True), quiet=quiet or as_json):
+            found = flow(said, root, judge)
     if as_json:
         print_json(found)
         return

@@ -27,6 +27,12 @@ LimitOption = Annotated[
 ConversationsOption = Annotated[
     list[str] | None, typer.Option("--conversations", help="Run these conversations: conv-26,conv-30.")
 ]
+MaxCallsOption = Annotated[
+    int | None, typer.Option("--max-calls", min=0, help="Stop after this many calls to models; run again to go on.")
+]
+MaxCostOption = Annotated[
+    float | None, typer.Option("--max-cost", min=0, help="Stop before models cost more US dollars than this.")
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change a key of the protocol: stores.0.pool.size=100, seed=7."),

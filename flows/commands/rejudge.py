@@ -15,6 +15,8 @@ from flows.commands.options import (
     JsonOption,
     LakeOption,
     LimitOption,
+    MaxCallsOption,
+    MaxCostOption,
     ProtocolName,
     QuietOption,
     SetOption,
@@ -27,6 +29,7 @@ from flows.progress import shown
 from flows.protocol import with_judges
 from flows.server import configure
 from storage.lake import Lake
+from tasks.llm.budget import budget
 
 
 def rejudge(
@@ -39,6 +42,8 @@ def rejudge(
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -49,12 +54,13 @@ def rejudge(
     Nothing before the verdicts is computed or changed. Without --judge it compares the protocol's own judges.
     """
     said = with_judges(chosen_protocol(protocol, data, arms, limit, conversations, set_), split(judge))
-    root = Lake.open(lake).root
+    root = str(Lake.open(lake).root)
     configure(Lake(root).prefect, verbose=verbose)
     from flows.rejudge import rejudge as flow
 
-    with shown(Console(stderr=True), quiet=quiet or as_json):
-        found: dict[str, Any] = flow(said, str(root))
+    spent = budget(root, max_calls=max_calls, max_cost=max_cost)
+    with spent, shown(Console(stderr=True), quiet=quiet or as_json):
+        found: dict[str, Any] = flow(said, root)
     if as_json:
         print_json(found)
         return

@@ -16,6 +16,8 @@ from flows.commands.options import (
     JsonOption,
     LakeOption,
     LimitOption,
+    MaxCallsOption,
+    MaxCostOption,
     OnlyOption,
     ProtocolName,
     QuietOption,
@@ -48,12 +50,8 @@ def run(
     runner: Annotated[
         str, typer.Option("--runner", help="Where: threads, dask (a local cluster), or dask://host:port.")
     ] = THREADS,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=0, help="Stop after this many calls to models; run again to go on.")
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", min=0, help="Stop before models cost more US dollars than this.")
-    ] = None,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -132,10 +130,28 @@ def print_summary(summary: Mapping[str, Any]) -> None:
             f"which saved {reuse['answers saved']:,} answers and {reuse['verdicts saved']:,} verdicts.",
             highlight=False,
         )
+    for told in summary["stores"]:
+        out.print(_of_store(told), highlight=False)
     new = ", ".join(f"{count:,} {stage}" for stage, count in summary["new"].items() if count)
     out.print(f"New in this run: {new or 'nothing, all was in the lake'}.", highlight=False)
     if "paths" in summary:
         out.print(f"Report: {summary['paths']['report']}", highlight=False, soft_wrap=True)
+
+
+def _of_store(told: Mapping[str, Any]) -> str:
+    """A line on a store that a model wrote or a hybrid with entities ranks."""
+    read = [
+        f"{row['batches']:,} {row['status']}"
+        + f" ({row['facts']:,} facts, {row['repeated']:,} repeated, {row['unplaced']:,} without a message)"
+        * (row["status"] == "ok")
+        for row in told.get("batches", ())
+    ]
+    said = [f"batches of messages: {', '.join(read)}"] if read else []
+    if pools := told.get("pools"):
+        said.append(
+            f"BM25 took part in {pools['bm25']:,} and entities in {pools['entities']:,} of {pools['pools']:,} pools"
+        )
+    return f"Store {told['store']}: {'; '.join(said)}."
 
 
 def _print_headline(out: Console, headline: list[dict[str, Any]], offline: bool) -> None:
