@@ -96,7 +96,7 @@ def _study(protocol: Protocol, plan: Plan, store: StorePlan) -> Study:
         },
         identity=_identity(protocol, plan, store),
         adaptive=f"τ = {ADAPTIVE_TAU:g}, patience 2, at most {ADAPTIVE_MOST} records",
-        seed=protocol.seed,
+        seed=protocol.resampling_seed,
         samples=protocol.statistics.samples,
     )
 

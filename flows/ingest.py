@@ -1,6 +1,7 @@
 """The benchmark's file to a plan: the first stage, and the addresses of all others."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from time import perf_counter
 
 from prefect import flow
@@ -13,6 +14,7 @@ from storage.lake import Lake
 from storage.records import Question
 from storage.rows import from_frame
 from tasks.ingest import Dataset, ingest_task
+from tasks.labels import Fault, wrong_labels
 from tasks.plan import Plan
 from tasks.sealed import Unsealing
 
@@ -29,12 +31,26 @@ def ingest_stage(protocol: Protocol, lake: str, log: Log, unsealing: Unsealing |
     dataset = ingest_task(root, data.benchmark, data.path, data.sha256 or None, data.split)
     plan = planned(protocol, lake, dataset, unsealing)
     _refuse_none(plan) if plan.seal else _refuse_unknown(plan, data.folds)
+    labels(protocol, plan)
     log.end("ingest", dataset.new, perf_counter() - start)
     return plan, dataset
 
 
+def labels(protocol: Protocol, plan: Plan) -> dict[str, Fault]:
+    """Question id → what is known to be wrong of its gold, empty where the protocol names no file of wrong labels.
+
+    Raises `InputError` as `tasks.labels.wrong_labels` does.
+    """
+    named = protocol.data.wrong_labels
+    return wrong_labels(Path(named), _all_questions(plan)) if named else {}
+
+
+def _all_questions(plan: Plan) -> list[Question]:
+    return from_frame(Question, plan.question_frame())
+
+
 def _refuse_unknown(plan: Plan, folds: Sequence[Sequence[str]]) -> None:
-    questions = from_frame(Question, plan.question_frame())
+    questions = _all_questions(plan)
     for what, wanted, known in (
         ("data.conversations", plan.conversations, {question.conversation_id for question in questions}),
         ("data.folds", [name for fold in folds for name in fold], {question.conversation_id for question in questions}),

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from reports.results import EVIDENCE_METRICS
 from storage.digests import digest
 from storage.errors import InputError
 from tasks import specs
@@ -44,6 +45,7 @@ class Data(_Part):
     apart: tuple[str, ...] = Field((), description="kinds with rows of their own that stay out of the overall row")
     conversations: tuple[str, ...] = Field((), description="conversations to run; empty means all")
     questions: tuple[str, ...] = Field((), description="ids of the questions to run; empty means all")
+    wrong_labels: str = Field("", description="JSON file of labels known to be wrong, for the report; empty: none")
     folds: tuple[tuple[str, ...], ...] = Field(
         (), description="conversations that are reported together; the rest is in the pooled rows alone"
     )
@@ -146,7 +148,8 @@ _OWN_PARAMETERS = {"model", "messages", "temperature", "top_p", "max_tokens", "s
 class Statistics(_Part):
     """How uncertainty is estimated."""
 
-    samples: int = Field(10_000, ge=100, description="bootstrap resamples")
+    samples: int = Field(10_000, ge=100, description="resamples of bootstrap and sign-flip tests")
+    seed: int | None = Field(None, ge=0, description="where resamples begin; the protocol's own seed if none is given")
 
 
 class Comparison(_Part):
@@ -200,13 +203,23 @@ class Protocol(_Part):
         for name in [name for each in self.comparisons for name in (each.arm, each.against)]:
             if name not in known:
                 raise ValueError(f"comparisons: an arm of the protocol such as {min(known)} expected, {name!r} found")
+        measures = [*EVIDENCE_METRICS, *self.judges]
+        for metric in [each.metric for each in self.comparisons]:
+            if metric not in measures:
+                raise ValueError(f"comparisons: one of {', '.join(measures)} expected, metric {metric!r} found")
         return self
+
+    @property
+    def resampling_seed(self) -> int:
+        """Where resamples begin."""
+        return self.seed if self.statistics.seed is None else self.statistics.seed
 
     @property
     def digest(self) -> str:
         """The address of everything the file says but where the data lies and how models are reached."""
         said = self.model_dump(mode="json")
         said["data"].pop("path")
+        said["data"].pop("wrong_labels")
         said["models"] = {model.name: model.identity() for model in self.named_models}
         return digest(said)
 
@@ -219,7 +232,7 @@ class Protocol(_Part):
         said["models"] = {model.name: model.identity() for model in self.named_models}
         return {
             "protocol": digest(said),
-            "statistics": {**said["statistics"], "seed": self.seed},
+            "statistics": {**said["statistics"], "seed": self.resampling_seed},
             "failure policy": FAILURES,
             "denominators": {"kinds": list(self.data.kinds), "apart": list(self.data.apart)},
             "primary comparison": comparisons[0] if comparisons else None,

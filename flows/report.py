@@ -12,11 +12,12 @@ from prefect import flow
 
 from flows.compare import comparable
 from flows.gate import check_declared, note_report, open_split, sealing_of
-from flows.ingest import ingest_stage
+from flows.ingest import ingest_stage, labels
 from flows.protocol import Protocol
 from flows.shards import Log
 from reports import load
-from reports.results import ABSTENTION, Arm, Results
+from reports.calibration import Errors, errors
+from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
 from reports.sealing import Sealing, optimism
 from storage.digests import digest, short
 from storage.lake import Lake
@@ -25,6 +26,7 @@ from storage.tables import write_whole
 from tasks import arms as planned
 from tasks import specs
 from tasks.answerers import ANSWERERS
+from tasks.calibrate import cases_of, measured
 from tasks.frozen import sealed_split
 from tasks.ingest import Dataset
 from tasks.judges import JUDGES
@@ -100,9 +102,10 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
             lake.table(RANKINGS, store.rankings),
         ]
     parts = [[str(part.relative_to(lake.root)) for part in table.parts()] for table in tables]
-    made = code("reports", "flows.report")
+    made = code("reports", "flows.report", "tasks.planted")
     look = plan.unsealing.look if plan.unsealing else None  # each look at a sealed split has a report of its own
-    return digest({"protocol": protocol.digest, "data": plan.gold, "parts": parts, "code": made, "look": look})
+    shown = {"protocol": protocol.digest, "data": plan.gold, "wrong labels": labels(protocol, plan)}
+    return digest({**shown, "parts": parts, "code": made, "look": look})
 
 
 def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Results:
@@ -113,6 +116,7 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
     offline = specs.make(ANSWERERS, plan.answerer, "answerer").offline and all(
         specs.make(JUDGES, judge, "judge").offline for judge in plan.judges
     )
+    first = protocol.comparisons[0] if protocol.comparisons else None
     return Results(
         name=protocol.name,
         title=protocol.title or protocol.name,
@@ -133,11 +137,20 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
         identity=_identity(protocol, plan),
         reuse=frames.reuse,
         timings=log.seconds,
-        seed=protocol.seed,
+        seed=protocol.resampling_seed,
         samples=protocol.statistics.samples,
         folds=protocol.data.folds,
         mix_budgets=protocol.report.mix_budgets,
+        primary=(first.against, first.arm) if first else (),
+        metric=_measure(first.metric) if first else "complete_evidence",
+        wrong_labels=labels(protocol, plan),
+        calibrations=_calibrations(plan),
     )
+
+
+def _measure(named: str) -> str:
+    """The measure that a declared comparison is on: an evidence metric, or a judge's score over every cell."""
+    return named if named in EVIDENCE_METRICS else f"{named}_strict"
 
 
 def frames_of(plan: Plan, arms: Sequence[Arm]) -> load.Frames:
@@ -151,8 +164,19 @@ def _sealing(protocol: Protocol, plan: Plan, arms: Sequence[Arm], frames: load.F
     data, sealed = protocol.data, sealed_split(plan.lake, plan.benchmark)
     shown = open_split(protocol).plan(plan.lake, sealed.dataset, sealed.gold, seal=sealed.id)
     beside = frames_of(shown, arms).cells if shown.questions() else frames.cells.clear()
-    rows = optimism(beside, frames.cells, arms, data.apart, samples=protocol.statistics.samples, seed=protocol.seed)
+    rows = optimism(
+        beside, frames.cells, arms, data.apart, samples=protocol.statistics.samples, seed=protocol.resampling_seed
+    )
     return sealing_of(plan, rows)
+
+
+def _calibrations(plan: Plan) -> dict[str, Errors]:
+    """The errors of the judges that have judged every planted reply to the run's questions."""
+    if not plan.judges:
+        return {}
+    cases = [case for conversation in plan.conversation_ids() for case in cases_of(plan, conversation)]
+    found = {judge: measured(plan, judge, cases) for judge in plan.judges}
+    return {judge: errors(each) for judge, each in found.items() if len(each) and each["status"].null_count() == 0}
 
 
 def _shown(arm: planned.Arm) -> Arm:
@@ -207,6 +231,7 @@ def _identity(protocol: Protocol, plan: Plan) -> dict[str, str]:
         "dataset": plan.dataset,
         "gold": plan.gold,
         "answers": plan.answers,
+        "wrong labels": digest(labels(protocol, plan)),
         **{f"verdicts of {judge}": plan.verdicts(judge) for judge in plan.judges},
         "source code": code("flows", "tasks", "storage", "readers", "reports"),
     }

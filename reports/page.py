@@ -9,13 +9,17 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from reports.calibration_tables import calibration_tables
+from reports.comparison_tables import kinds_table, paired_tables, subset_tables
+from reports.comparisons import Comparison, Contrast, compare, comparison_rows
 from reports.completion_tables import completion_tables
 from reports.explorer import explorer_page
 from reports.figures import draw
 from reports.files import csv, inline, templates, write
-from reports.findings import Finding, findings, points, verdict
+from reports.findings import Finding, findings, points
 from reports.folds import by_fold, fold_rows
 from reports.published import published
+from reports.rates import Rate, rate_rows, rates
 from reports.results import EVIDENCE_METRICS, Arm, Results
 from reports.shown import Block, Fact, Head, Row, Shown, Table, interval, number_of
 from reports.tables import (
@@ -42,19 +46,22 @@ OFFLINE = "offline"
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """Write the report into `folder`, each file whole or not at all; returns what was written by name.
 
-    Names: `report` and, of an open split, `questions` (html), `markdown`, `main`, `clustered` and, of a run with folds,
-    `folds` (csv), one per figure (svg).
+    Names: `report` and, of an open split, `questions` (html), `markdown`, `main`, `clustered`, `comparisons`, `rates`
+    and, of a run with folds, `folds` (csv), one per figure (svg).
     Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
     """
     statistics = summarise(results)
+    comparisons, shares = compare(results), rates(results)
     figures = draw(results, statistics)
-    view = _view(results, statistics, figures)
+    view = _view(results, statistics, comparisons, shares, figures)
     pages = _templates()
     texts = {
         "report": ("report.html", pages.get_template("report.html.j2").render(view)),
         "markdown": ("report.md", pages.get_template("report.md.j2").render(view)),
         "main": ("main.csv", csv(main_rows(results, statistics))),
         "clustered": ("clustered.csv", csv(clustered_rows(results, statistics))),
+        "comparisons": ("comparisons.csv", csv(comparison_rows(comparisons))),
+        "rates": ("rates.csv", csv(rate_rows(shares))),
     }
     if results.sealing is None:  # the page tells questions and gold, which stay sealed in the lake
         texts["questions"] = ("questions.html", explorer_page(results))
@@ -65,8 +72,14 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     return {name: write(folder / file, text) for name, (file, text) in texts.items()}
 
 
-def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) -> dict[str, Any]:
-    found = findings(results, statistics)
+def _view(
+    results: Results,
+    statistics: Statistics,
+    comparisons: Mapping[Contrast, Comparison],
+    shares: Mapping[Cell, Mapping[str, Rate]],
+    figures: Mapping[str, str],
+) -> dict[str, Any]:
+    found = findings(results, statistics, comparisons)
     return {
         "title": results.title,
         "question": QUESTION,
@@ -80,7 +93,12 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         "completion": completion_tables(results),
         "published": published().source,
         "folds": [_fold_table(results, statistics, measure) for measure in _fold_measures(results, statistics)],
-        "differences": _marked(_difference_table(statistics), results, statistics),
+        "differences": _marked(_difference_table(statistics, comparisons), results, statistics),
+        "paired": paired_tables(results, statistics, comparisons, "evidence"),
+        "paired_scores": paired_tables(results, statistics, comparisons, "judged"),
+        "paired_kinds": kinds_table(results, statistics, comparisons),
+        "subsets": subset_tables(results, statistics, comparisons, shares, "evidence"),
+        "subset_scores": subset_tables(results, statistics, comparisons, shares, "judged"),
         "by_kind": [
             _kind_table(results, statistics, measure)
             for measure in sorted(_named(statistics, "evidence"), key=lambda m: m.name != PRIMARY)
@@ -91,6 +109,7 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
             [*_named(statistics, "cost"), *_named(statistics, "count"), *_named(statistics, "latency")],
         ),
         "scores": _score_table(results, statistics),
+        "calibration": calibration_tables(results, statistics),
         "scores_by_kind": [_kind_table(results, statistics, m) for m in _score_measures(results, statistics)],
         "evidence_terms": _terms(statistics, "evidence"),
         "cost_terms": [*_terms(statistics, "cost"), *_terms(statistics, "count"), *_terms(statistics, "latency")],
@@ -205,7 +224,7 @@ def _kind_table(results: Results, statistics: Statistics, measure: Measure) -> T
     return _table(f"{measure.head}{label} by category, %", heads, statistics.groups, show)
 
 
-def _difference_table(statistics: Statistics) -> Table | None:
+def _difference_table(statistics: Statistics, comparisons: Mapping[Contrast, Comparison]) -> Table | None:
     """Arm minus hybrid at the same budget; None if no arm has a baseline."""
     columns = _named(statistics, "evidence")
     heads = [Head(measure.head, measure.definition) for measure in columns]
@@ -215,8 +234,9 @@ def _difference_table(statistics: Statistics) -> Table | None:
     ]
 
     def show(_: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
-        found = statistics.differences[Cell(arm.label, ALL, columns[place].name)]
-        mark = "" if found.value is None else verdict(found)
+        compared = comparisons[Contrast(arm.label, statistics.baselines[arm.label], ALL, columns[place].name)]
+        found = compared.difference
+        mark = "" if found.value is None else compared.verdict
         value = points(found.value)
         by_question = interval(found.low, found.high, points, " to ")
         by_cluster = interval(found.cluster_low, found.cluster_high, points, " to ")

@@ -1,10 +1,12 @@
 """What a finished run hands to its report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+from reports.calibration import Errors
 
 if TYPE_CHECKING:
     from reports.sealing import Sealing
@@ -67,8 +69,11 @@ class Results:
     `view, cue: String`, `returned, kept: List(String)`, one a step, where the run kept any.
     `facts`: data facts and irregularities, label → number or text. `identity`: name → full digest or spec.
     `apart`: kinds that have rows of their own and stay out of the overall row. `folds`: conversations that are reported
-    together. `mix_budgets`: whether arms of all budgets may also stand in one ranking.
-    `sealing`: under what a sealed split was opened, None for an open one.
+    together. `mix_budgets`: whether arms of all budgets may also stand in one ranking. `primary`: baseline and arm, by
+    label, that the protocol declared as the one comparison it is about, on the measure `metric`; empty: none was.
+    `wrong_labels`: question id → `answer` or `citation`, whichever is known to be wrong of its gold; of all the
+    benchmark's questions, also those that this run does not ask. `calibrations`: judge → its errors on planted replies,
+    of judges that were measured on all of them. `sealing`: under what a sealed split was opened, None for an open one.
     `reuse`: counts of states, cells, answers and verdicts and what sharing saved. `timings`: stage → seconds.
     """
 
@@ -95,3 +100,7 @@ class Results:
     folds: Sequence[Sequence[str]] = ()
     mix_budgets: bool = False
     sealing: "Sealing | None" = None
+    primary: Sequence[str] = ()
+    metric: str = "complete_evidence"
+    wrong_labels: Mapping[str, str] = field(default_factory=dict)
+    calibrations: Mapping[str, Errors] = field(default_factory=dict)

@@ -116,11 +116,10 @@ class BudgetGroup:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Every number of a report. `differences`: arm minus `baselines[arm]` over questions defined for both."""
+    """Every number of a report but its comparisons, which are between an arm and `baselines[arm]`."""
 
     measures: tuple[Measure, ...]
     estimates: Mapping[Cell, Estimate]
-    differences: Mapping[Cell, Estimate]
     baselines: Mapping[str, str]
     groups: tuple[BudgetGroup, ...]
 
@@ -167,28 +166,33 @@ def judged_measures(judge: str) -> tuple[Measure, Measure]:
 
 
 def summarise(results: Results) -> Statistics:
-    """Compute every estimate, interval and paired difference of a report, once.
+    """Compute every estimate and interval of a report, once.
 
     Resamples depend on `results.seed` and the kind alone, so adding an arm moves no other arm's interval.
     Raises `ValueError` if a cell or verdict names an unknown arm or question, or appears twice.
     """
-    grid = _Grid.of(results)
+    grid = Grid.of(results)
     columns = grid.columns()
-    baselines = baseline_of(results.arms)
     estimates: dict[Cell, Estimate] = {}
-    differences: dict[Cell, Estimate] = {}
     for kind in (ALL, *results.kinds):
         rows = grid.rows(kind)
-        cells, values = _stack(kind, rows, columns, baselines)
-        rng = np.random.default_rng([results.seed, zlib.crc32(kind.encode())])
-        means = bootstrap_means(values, grid.conversations[rows], samples=results.samples, rng=rng)
-        found = estimates_of(means)
-        split = len(columns)
-        estimates |= dict(zip(cells[:split], found[:split], strict=True))
-        differences |= dict(zip(cells[split:], found[split:], strict=True))
+        values = [column[rows] for column in columns.values()]
+        means = bootstrap_means(
+            np.column_stack(values) if values else np.empty((len(rows), 0)),
+            grid.conversations[rows],
+            samples=results.samples,
+            rng=resamples_of(results.seed, kind),
+        )
+        cells = [Cell(arm, kind, name) for arm, name in columns]
+        estimates |= dict(zip(cells, estimates_of(means), strict=True))
         estimates |= _latencies(kind, rows, results.arms, grid.latency)
         estimates |= _stopped(kind, rows, results.arms, grid.stopped)
-    return Statistics(measures(results), estimates, differences, baselines, _groups(results.arms, estimates))
+    return Statistics(measures(results), estimates, baseline_of(results.arms), _groups(results.arms, estimates))
+
+
+def resamples_of(seed: int, what: str) -> np.random.Generator:
+    """Where the resamples of a kind (or of another named set of questions) come from."""
+    return np.random.default_rng([seed, zlib.crc32(what.encode())])
 
 
 def main_rows(results: Results, statistics: Statistics | None = None) -> pl.DataFrame:
@@ -244,7 +248,7 @@ def series_of(arm: Arm) -> str:
 
 
 @dataclass(frozen=True)
-class _Grid:
+class Grid:
     """Every measure's (questions, arms) matrix, NaN where not in the denominator."""
 
     arms: Sequence[Arm]
@@ -256,7 +260,7 @@ class _Grid:
     stopped: Floats
 
     @classmethod
-    def of(cls, results: Results) -> "_Grid":
+    def of(cls, results: Results) -> "Grid":
         place = _Placer(results)
         at = place(results.cells, "cells")
         matrices = {name: place.matrix(results.cells, name, at) for name in (*EVIDENCE_METRICS, *costs(results))}
@@ -322,19 +326,6 @@ def _refuse_repeats(what: str, keys: Iterable[object]) -> None:
     found = list(keys)
     if len(set(found)) != len(found):
         raise ValueError(f"{what}: {len(found)} rows hold {len(set(found))} distinct keys; each may appear once")
-
-
-def _stack(
-    kind: str, rows: Integers, columns: Mapping[tuple[str, str], Floats], baselines: Mapping[str, str]
-) -> tuple[list[Cell], Floats]:
-    """Columns of one kind, then of paired differences, with the cells they belong to."""
-    cells = [Cell(arm, kind, name) for arm, name in columns]
-    values = [column[rows] for column in columns.values()]
-    for (arm, name), column in columns.items():
-        if arm in baselines and name not in COSTS:
-            cells.append(Cell(arm, kind, name))
-            values.append(column[rows] - columns[baselines[arm], name][rows])
-    return cells, np.column_stack(values) if values else np.empty((len(rows), 0))
 
 
 def estimates_of(means: Means) -> list[Estimate]:

@@ -12,6 +12,7 @@ from flows.bench import BENCHES, grid, measure, peers
 from flows.bench.peers import PEERS
 from flows.bench.pools import Case, Shelf, taken, unsaturated
 from readers.mem_pursuit import mem_pursuit
+from reports.results import EVIDENCE_METRICS
 from storage.errors import InputError
 
 EXACT = [name for name, peer in PEERS.items() if peer.same_path]
@@ -123,7 +124,7 @@ def test_tables_are_called_after_the_pools_that_were_timed(
         started.append(arguments)
         return "0.1 0.2" if arguments[0] == "-c" else "{}"
 
-    monkeypatch.setattr(sys.modules["flows.bench.readers"], "_python", python)
+    monkeypatch.setattr("flows.bench.readers._python", python)
     if data is not None:
         (tmp_path / data).write_text("[]")
     assert measure("readers", data and str(tmp_path / data))["data"] == (data or name)
@@ -131,8 +132,10 @@ def test_tables_are_called_after_the_pools_that_were_timed(
 
 
 def test_an_unknown_bench_or_missing_data_is_refused() -> None:
-    assert list(BENCHES) == ["pipeline", "readers", "calls", "scale"]
-    with pytest.raises(InputError, match="one of pipeline, readers, calls, scale expected, 'nothing' found"):
+    assert list(BENCHES) == ["pipeline", "readers", "calls", "statistics", "scale"]
+    with pytest.raises(
+        InputError, match="one of pipeline, readers, calls, statistics, scale expected, 'nothing' found"
+    ):
         measure("nothing", None)
     with pytest.raises(InputError, match=r"nowhere\.json does not exist"):
         measure("readers", "nowhere.json")
@@ -142,3 +145,10 @@ def test_the_benches_are_imported_without_the_reader_or_prefect() -> None:
     """Else a first call, or an empty flow, would be timed with half of its start done."""
     code = "import sys, flows.bench; print({'numba', 'prefect', 'lancedb'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+
+
+def test_the_statistics_bench_compares_every_arm_by_every_measure_and_subset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two arms besides each budget's hybrid, over all questions, 4 kinds and 2 subsets; two judges have two scores."""
+    for name, value in (("ARMS", 6), ("QUESTIONS", 60), ("SAMPLES", 100)):
+        monkeypatch.setattr(f"flows.bench.statistics.{name}", value)
+    assert measure("statistics", None)["paired comparisons"] == 4 * (len(EVIDENCE_METRICS) + 4) * (1 + 4 + 2)

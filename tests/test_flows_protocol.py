@@ -37,6 +37,8 @@ BROKEN = [
     ("[models.small]\nmodel = 'm'\nprompt_price = 1", "expected together"),
     ("[models.small]\nmodel = 'm'\nextra = {temperature = 1}", "'temperature' found; it is set elsewhere"),
     ("answerer = 'prompted(model=big)'", r"\[models.big\] expected"),
+    ("[[comparisons]]\narm = 'mmr@k10'\nagainst = 'hybrid@k10'", "comparisons: an arm of the protocol"),
+    ("[[comparisons]]\narm = 'hybrid@k10'\nagainst = 'hybrid@k10'\nmetric = 'accuracy'", "one of gold_hit, .*stem_f1"),
     ("not toml", "TOML expected"),
 ]
 
@@ -164,3 +166,16 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert shown.out == ""
     assert shown.err.startswith("suffice: ") and shown.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_other_arms_than_the_protocols_leave_its_declared_comparison_out() -> None:
+    declared = load("sample").comparisons
+    assert [(each.against, each.arm) for each in declared] == [("hybrid@k10", "mem_pursuit@k10")]
+    assert load("sample", {"data.limit": 5}).comparisons == declared
+    assert load("sample", {"arms": ["bm25"]}).comparisons == ()
+    own = [{"arm": "mmr@k5", "against": "bm25@k5"}]
+    assert load("sample", {"arms": ["bm25", "mmr"], "comparisons": own}).comparisons[0].arm == "mmr@k5"
+
+
+def test_where_wrong_labels_lie_is_no_part_of_the_digest() -> None:
+    assert load("sample", {"data.wrong_labels": "labels.json"}).digest == load("sample").digest

@@ -22,6 +22,8 @@ FILES = {
     "report.md",
     "main.csv",
     "clustered.csv",
+    "comparisons.csv",
+    "rates.csv",
     "questions.html",
     "coverage.svg",
     "latency.svg",
@@ -278,7 +280,15 @@ def test_a_run_with_nothing_in_it_is_still_a_report(results: Results, tmp_path: 
         records=results.records.clear(),
         selections=results.selections.clear(),
     )
-    assert set(write_report(nothing, tmp_path)) == {"report", "markdown", "main", "clustered", "questions"}
+    assert set(write_report(nothing, tmp_path)) == {
+        "report",
+        "markdown",
+        "main",
+        "clustered",
+        "comparisons",
+        "rates",
+        "questions",
+    }
 
 
 def test_the_explorer_of_a_full_benchmark_stays_below_six_megabytes() -> None:

@@ -10,6 +10,7 @@ BENCHES = {
     "pipeline": "flows.bench.pipeline",
     "readers": "flows.bench.readers",
     "calls": "flows.bench.calls",
+    "statistics": "flows.bench.statistics",
     "scale": "flows.bench.scale",
 }
 
