@@ -20,6 +20,7 @@ from flows.commands.resume import resume
 from flows.commands.run import report, run
 from flows.commands.serve import serve
 from flows.commands.status import status
+from flows.commands.tables import tables
 from flows.commands.trace import trace
 from storage.errors import InputError
 from tasks.llm.budget import BudgetStop
@@ -29,6 +30,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "resume": resume,
     "serve": serve,
     "report": report,
+    "tables": tables,
     "rejudge": rejudge,
     "calibrate": calibrate,
     "diagnose": diagnose,

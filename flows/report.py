@@ -1,6 +1,7 @@
 """A run's finished tables to a report."""
 
 import json
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -40,17 +41,17 @@ def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> 
         return summary
     from reports.page import write_report  # draws: slow to import, and only needed where a report is written
 
-    results = _results(protocol, plan, dataset, log)
-    paths = write_report(results, folder)
+    found = results(protocol, plan, dataset, log.seconds)
+    paths = write_report(found, folder)
     summary = {
         "protocol": protocol.name,
         "digest": protocol.digest,
         "paths": {name: str(path) for name, path in paths.items()},
-        "questions": len(results.questions),
-        "arms": [arm.label for arm in results.arms],
-        "reuse": dict(results.reuse),
-        "offline": results.offline,
-        "headline": _headline(paths["main"], results),
+        "questions": len(found.questions),
+        "arms": [arm.label for arm in found.arms],
+        "reuse": dict(found.reuse),
+        "offline": found.offline,
+        "headline": _headline(paths["main"], found),
     }
     write_whole(done, json.dumps(summary, indent=1, ensure_ascii=False).encode())
     log.end("report", len(paths), perf_counter() - start)
@@ -89,7 +90,8 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
     return digest({"protocol": protocol.digest, "data": plan.gold, "parts": parts, "code": made})
 
 
-def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Results:
+def results(protocol: Protocol, plan: Plan, dataset: Dataset, seconds: Mapping[str, float]) -> Results:
+    """What the lake holds of a plan, as reports take it; `seconds`: what each stage took."""
     arms = [_shown(arm) for arm in plan.arms]
     frames = load.load(Lake(plan.lake), addresses(plan), arms)
     kinds = list(dict.fromkeys(frames.questions["kind"]))
@@ -114,7 +116,7 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
         facts=dataset.facts,
         identity=_identity(protocol, plan),
         reuse=frames.reuse,
-        timings=log.seconds,
+        timings=seconds,
         seed=protocol.seed,
         samples=protocol.statistics.samples,
         folds=protocol.data.folds,

@@ -14,6 +14,7 @@ from reports.figures import draw
 from reports.files import csv, inline, templates, write
 from reports.findings import Finding, findings, points, verdict
 from reports.folds import by_fold, fold_rows
+from reports.overview_figures import overview
 from reports.published import published
 from reports.results import EVIDENCE_METRICS, Arm, Results
 from reports.shown import Block, Fact, Head, Row, Shown, Table, interval, number_of
@@ -42,12 +43,13 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """Write the report into `folder`, each file whole or not at all; returns what was written by name.
 
     Names: `report` and `questions` (html), `markdown`, `main`, `clustered` and, of a run with folds, `folds` (csv), one
-    per figure (svg).
+    per figure (svg), and `cost_data`, `differences_data`, `kinds_data`, `reuse_data` (csv) of those that have any.
     Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
     """
     statistics = summarise(results)
     figures = draw(results, statistics)
-    view = _view(results, statistics, figures)
+    pictures = [figure for figure in overview(results, statistics) if figure.name != "budgets"]  # drawn as coverage
+    view = _view(results, statistics, figures) | {"pictures": {own.name: (own, inline(own.svg)) for own in pictures}}
     pages = _templates()
     texts = {
         "report": ("report.html", pages.get_template("report.html.j2").render(view)),
@@ -59,6 +61,8 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     if results.folds:
         texts["folds"] = ("folds.csv", csv(fold_rows(results, tuple(EVIDENCE_METRICS))))
     texts |= {name: (f"{name}.svg", svg) for name, svg in figures.items()}
+    texts |= {own.name: (f"{own.name}.svg", own.svg) for own in pictures}
+    texts |= {f"{own.name}_data": (f"{own.name}.csv", csv(own.data)) for own in pictures}
     folder.mkdir(parents=True, exist_ok=True)
     return {name: write(folder / file, text) for name, (file, text) in texts.items()}
 
