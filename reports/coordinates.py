@@ -22,7 +22,7 @@ METRICS: Mapping[str, Metric] = {
     "er": Metric("ER", "evidence", "evidence_recall"),
     "cer": Metric("CER", "evidence", "complete_evidence"),
     "gold_hit": Metric("Gold Hit", "evidence", "gold_hit"),
-    "turn_hit": Metric("Turn Hit", "evidence", "turn_hit"),
+    "turn_hit": Metric("Turn Hit", "evidence", "gold_hit"),
     "session_recall": Metric("Session recall", "evidence", "session_recall"),
     "complete_sessions": Metric("Complete sessions", "evidence", "complete_sessions"),
     "replaced": Metric("Replaced", "evidence", "replaced"),

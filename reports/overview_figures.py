@@ -21,7 +21,9 @@ COSTS = {"calls": "access calls a question, mean", "tokens": "tokens of evidence
 SIDES = {"above": "above hybrid", "below": "below hybrid", "unclear": "an interval reaches 0", "equal": "no difference"}
 SIDE_COLOURS = (COLOURS[3], COLOURS[1], "#888888", "#888888")
 SIDE_SHAPES = ("triangle-right", "triangle-left", "circle", "cross")
+NAMES = ("budgets", "cost", "differences", "kinds", "reuse")
 KEY_STEP = 16
+LOG_FROM = 8  # a cost that spans more than so many times its least is drawn on a log scale
 KNOWN = 0.95  # the share of questions for which an arm must be known to stand beside others
 
 
@@ -48,8 +50,8 @@ class Figure:
         return path
 
 
-def overview(results: Results, statistics: Statistics) -> list[Figure]:
-    """Budgets, cost, differences, kinds and reuse; a figure that has nothing to show is left out.
+def overview(results: Results, statistics: Statistics, names: Sequence[str] = NAMES) -> list[Figure]:
+    """The figures of these names; one that has nothing to show is left out.
 
     Arms whose complete evidence is known for much fewer questions than that of others are left out, as captions say.
     """
@@ -65,7 +67,8 @@ def overview(results: Results, statistics: Statistics) -> list[Figure]:
     ]
     kept = replace(results, arms=[arm for arm in results.arms if arm.label in whole])
     known = replace(statistics, groups=tuple(group for group in groups if group.arms))
-    drawn = (_budgets, _cost, _forest, _heat_map, _reuse)
+    by_name = dict(zip(NAMES, (_budgets, _cost, _forest, _heat_map, _reuse), strict=True))
+    drawn = [by_name[name] for name in names]
     fewer = len(counts) - len(whole)
     left = f" Left out: {fewer:,} arms known for less than {KNOWN:.0%} of the questions." if fewer else ""
     found = [figure for draw in drawn if (figure := draw(kept, known)) is not None]
@@ -138,7 +141,10 @@ def _front(own: pl.DataFrame) -> pl.DataFrame:
 
 def _cost_panel(data: pl.DataFrame, title: str) -> alt.HConcatChart:
     front = data.filter(pl.col("front").is_not_null()).sort("front")
-    x = alt.X("spent:Q", title=title, scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=5))
+    least, most = (float(own) for own in (data["spent"].to_numpy().min(), data["spent"].to_numpy().max()))
+    wide = least > 0 and most > LOG_FROM * least
+    scale = alt.Scale(type="log", nice=True) if wide else alt.Scale(zero=True, nice=True)
+    x = alt.X("spent:Q", title=f"{title} (log scale)" if wide else title, scale=scale, axis=alt.Axis(tickCount=4))
     y = alt.Y("quality:Q", title="all gold turns found", scale=alt.Scale(zero=False), axis=alt.Axis(format="%"))
     others = alt.Chart(data.filter(pl.col("front").is_null())).encode(x=x, y=y)
     leading = alt.Chart(front).encode(x=x, y=y)

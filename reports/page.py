@@ -37,6 +37,7 @@ QUESTION = "Does the reader hand the agent enough evidence to answer?"
 DIGEST = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 SHORT_DIGEST = 16
 OFFLINE = "offline"
+PICTURES = ("cost", "differences", "kinds", "reuse")  # budgets are drawn as coverage
 
 
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
@@ -48,7 +49,7 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """
     statistics = summarise(results)
     figures = draw(results, statistics)
-    pictures = [figure for figure in overview(results, statistics) if figure.name != "budgets"]  # drawn as coverage
+    pictures = overview(results, statistics, PICTURES)
     view = _view(results, statistics, figures) | {"pictures": {own.name: (own, inline(own.svg)) for own in pictures}}
     pages = _templates()
     texts = {
