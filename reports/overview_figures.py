@@ -77,7 +77,12 @@ def overview(results: Results, statistics: Statistics, names: Sequence[str] = NA
 
 def _budgets(results: Results, statistics: Statistics) -> Figure | None:
     """Coverage and, where answers were judged, accuracy against budget."""
-    scores = {judged_measures(judge)[0].name: f"Score by {judge}" for judge in results.judges[:1]}
+    scores = {
+        strict.name: f"Score by {judge}"
+        for judge in results.judges[:1]
+        for strict, judged in [judged_measures(judge)]
+        if any(statistics.estimates[Cell(arm.label, ALL, judged.name)].n for arm in results.arms)
+    }
     panels = {PRIMARY: COVERAGE[PRIMARY], "complete_sessions": COVERAGE["complete_sessions"], **scores}
     data = coverage_data(results, statistics, panels)
     if data.is_empty():
@@ -144,7 +149,12 @@ def _cost_panel(data: pl.DataFrame, title: str) -> alt.HConcatChart:
     least, most = (float(own) for own in (data["spent"].to_numpy().min(), data["spent"].to_numpy().max()))
     wide = least > 0 and most > LOG_FROM * least
     scale = alt.Scale(type="log", nice=True) if wide else alt.Scale(zero=True, nice=True)
-    x = alt.X("spent:Q", title=f"{title} (log scale)" if wide else title, scale=scale, axis=alt.Axis(tickCount=4))
+    x = alt.X(
+        "spent:Q",
+        title=f"{title} (log scale)" if wide else title,
+        scale=scale,
+        axis=alt.Axis(tickCount=4, grid=not wide),
+    )
     y = alt.Y("quality:Q", title="all gold turns found", scale=alt.Scale(zero=False), axis=alt.Axis(format="%"))
     others = alt.Chart(data.filter(pl.col("front").is_null())).encode(x=x, y=y)
     leading = alt.Chart(front).encode(x=x, y=y)

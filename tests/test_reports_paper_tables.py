@@ -12,11 +12,13 @@ import polars as pl
 import pytest
 from scipy.stats import binomtest
 
+from flows.bench.grid import PUBLISHED_MEDIANS
 from reports.coordinates import ABSENT, METRICS, STAND_FOR, Coordinates, label, read
 from reports.paper_files import cell_rows, show, write_tables
 from reports.paper_lookup import NOT_RUN, Ran
 from reports.paper_tables import PaperCell, PaperTable, build, mcnemar
 from reports.published import Printed, names, printed
+from reports.pursuit_published import OVERLAP
 from reports.results import Arm, Results
 from tasks.arms import ARM_READERS, arms
 from tests.report_fixture import build_results, two_arms
@@ -50,6 +52,25 @@ def test_the_shipped_figures_are_those_of_the_specification() -> None:
             for number in (each for row in table["rows"] for each in row[1:] if isinstance(each, float)):
                 assert number in ours, (paper, name, number)
                 ours.remove(number)
+
+
+def test_figures_that_stand_elsewhere_in_the_code_are_the_shipped_ones() -> None:
+    overlap = printed()["mempursuit.figure3"]
+    said = {
+        (budget, name if name == "replaced" else f"{policy} {name.replace('_', ' ')}"): value
+        for words, values in overlap.rows
+        for policy, _, budget in [words.partition("@")]
+        for name, value in zip(overlap.columns, values, strict=True)
+        if value is not None
+    }
+    assert said == {key: pytest.approx(100 * value) for key, value in OVERLAP.items()}
+    grid = printed()["mempursuit.table14"]
+    medians = {
+        (read(words).size, read(column).k): value
+        for words, values in grid.rows
+        for column, value in zip(grid.columns, values, strict=True)
+    }
+    assert medians == PUBLISHED_MEDIANS
 
 
 def test_every_arm_a_published_table_asks_for_can_be_run_or_says_why_not() -> None:
