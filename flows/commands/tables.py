@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from flows.commands.options import (
+    ArmsOption,
     ConversationsOption,
     DataOption,
     JsonOption,
@@ -40,6 +41,7 @@ def tables(
     bench: Annotated[
         Path | None, typer.Option("--bench", help="What `suffice bench readers --json` printed, for latencies.")
     ] = None,
+    arms: ArmsOption = None,
     conversations: ConversationsOption = None,
     limit: LimitOption = None,
     set_: SetOption = None,
@@ -52,7 +54,7 @@ def tables(
     """
     from flows.tables import tables as written
 
-    said = chosen_protocol(protocol, data, None, limit, conversations, set_)
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
     found = written(said, str(Lake.open(lake).root), split(table), split(format_) or ["html"], out, bench)
     if as_json:
         print_json(found)
