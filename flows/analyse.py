@@ -2,6 +2,7 @@
 
 import json
 from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -53,7 +54,7 @@ def analyse_stage(protocol: Protocol, plan: Plan, store: StorePlan, log: Log) ->
             f"analyse: pools of store {store.name} expected, {len(lacking)} missing; "
             "`suffice run` with --until pool makes them"
         )
-    folder = Lake(plan.lake).reports / f"{protocol.name}-pursuit-{short(_inputs(protocol, plan, store))}"
+    folder = analysis_folder(protocol, plan, store)
     done = folder / "summary.json"
     if done.is_file():
         summary: dict[str, Any] = json.loads(done.read_text(encoding="utf-8"))
@@ -71,6 +72,11 @@ def analyse_stage(protocol: Protocol, plan: Plan, store: StorePlan, log: Log) ->
     write_whole(done, json.dumps(summary, indent=1, ensure_ascii=False).encode())
     log.end(STAGE, len(paths), perf_counter() - start)
     return summary
+
+
+def analysis_folder(protocol: Protocol, plan: Plan, store: StorePlan) -> Path:
+    """Where the analysis of a store lies, by everything that it shows."""
+    return Lake(plan.lake).reports / f"{protocol.name}-pursuit-{short(_inputs(protocol, plan, store))}"
 
 
 def _chosen(plan: Plan, name: str | None) -> StorePlan:

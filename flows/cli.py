@@ -25,6 +25,7 @@ from flows.commands.seal import seal
 from flows.commands.serve import serve
 from flows.commands.status import status
 from flows.commands.synth import synth
+from flows.commands.tables import tables
 from flows.commands.trace import trace
 from flows.commands.tune import tune
 from storage.errors import InputError
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "resume": resume,
     "serve": serve,
     "report": report,
+    "tables": tables,
     "rejudge": rejudge,
     "calibrate": calibrate,
     "diagnose": diagnose,

@@ -1,7 +1,7 @@
 """A run's finished tables to a report."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -50,21 +50,21 @@ def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> 
         return summary
     from reports.page import write_report  # draws: slow to import, and only needed where a report is written
 
-    results = _results(protocol, plan, dataset, log)
-    paths = write_report(results, folder)
+    found = results(protocol, plan, dataset, log.seconds)
+    paths = write_report(found, folder)
     summary = {
         "protocol": protocol.name,
         "digest": protocol.digest,
         "paths": {name: str(path) for name, path in paths.items()},
-        "questions": len(results.questions),
-        "arms": [arm.label for arm in results.arms],
-        "reuse": dict(results.reuse),
-        "offline": results.offline,
-        "headline": _headline(paths["main"], results),
+        "questions": len(found.questions),
+        "arms": [arm.label for arm in found.arms],
+        "reuse": dict(found.reuse),
+        "offline": found.offline,
+        "headline": _headline(paths["main"], found),
         "comparable": comparable(protocol, plan),
     }
-    if results.sealing and plan.unsealing:
-        summary |= {"look": plan.unsealing.look, "sealing": results.sealing.lines()}
+    if found.sealing and plan.unsealing:
+        summary |= {"look": plan.unsealing.look, "sealing": found.sealing.lines()}
         note_report(plan, inputs)
     write_whole(done, json.dumps(summary, indent=1, ensure_ascii=False).encode())
     log.end("report", len(paths), perf_counter() - start)
@@ -108,7 +108,8 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
     return digest({**shown, "parts": parts, "code": made, "look": look})
 
 
-def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Results:
+def results(protocol: Protocol, plan: Plan, dataset: Dataset, seconds: Mapping[str, float]) -> Results:
+    """What the lake holds of a plan, as reports take it; `seconds`: what each stage took."""
     arms = [_shown(arm) for arm in plan.arms]
     frames = frames_of(plan, arms)
     kinds = list(dict.fromkeys(frames.questions["kind"]))
@@ -136,7 +137,7 @@ def _results(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> Resu
         facts=dataset.facts,
         identity=_identity(protocol, plan),
         reuse=frames.reuse,
-        timings=log.seconds,
+        timings=seconds,
         seed=protocol.resampling_seed,
         samples=protocol.statistics.samples,
         folds=protocol.data.folds,

@@ -18,6 +18,7 @@ from reports.figures import draw
 from reports.files import csv, inline, templates, write
 from reports.findings import Finding, findings, points
 from reports.folds import by_fold, fold_rows
+from reports.overview_figures import overview
 from reports.published import published
 from reports.rates import Rate, rate_rows, rates
 from reports.results import EVIDENCE_METRICS, Arm, Results
@@ -41,19 +42,23 @@ QUESTION = "Does the reader hand the agent enough evidence to answer?"
 DIGEST = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 SHORT_DIGEST = 16
 OFFLINE = "offline"
+PICTURES = ("cost", "differences", "kinds", "reuse")  # budgets are drawn as coverage
 
 
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """Write the report into `folder`, each file whole or not at all; returns what was written by name.
 
     Names: `report` and, of an open split, `questions` (html), `markdown`, `main`, `clustered`, `comparisons`, `rates`
-    and, of a run with folds, `folds` (csv), one per figure (svg).
+    and, of a run with folds, `folds` (csv), one per figure (svg), and `cost_data`, `differences_data`, `kinds_data`,
+    `reuse_data` (csv) of those that have any.
     Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
     """
     statistics = summarise(results)
     comparisons, shares = compare(results), rates(results)
     figures = draw(results, statistics)
+    pictures = overview(results, statistics, comparisons, PICTURES)
     view = _view(results, statistics, comparisons, shares, figures)
+    view |= {"pictures": {own.name: (own, inline(own.svg)) for own in pictures}}
     pages = _templates()
     texts = {
         "report": ("report.html", pages.get_template("report.html.j2").render(view)),
@@ -68,6 +73,8 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     if results.folds:
         texts["folds"] = ("folds.csv", csv(fold_rows(results, tuple(EVIDENCE_METRICS))))
     texts |= {name: (f"{name}.svg", svg) for name, svg in figures.items()}
+    texts |= {own.name: (f"{own.name}.svg", own.svg) for own in pictures}
+    texts |= {f"{own.name}_data": (f"{own.name}.csv", csv(own.data)) for own in pictures}
     folder.mkdir(parents=True, exist_ok=True)
     return {name: write(folder / file, text) for name, (file, text) in texts.items()}
 

@@ -27,6 +27,7 @@ FILES = {
     "questions.html",
     "coverage.svg",
     "latency.svg",
+    *(f"{name}.{kind}" for name in ("cost", "differences", "kinds", "reuse") for kind in ("svg", "csv")),
 }
 
 
