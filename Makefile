@@ -3,13 +3,16 @@ PYTHON ?= python3.11
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test lint clean
+.PHONY: run test lint soak clean
 
 run: $(VENV)/.installed
 	$(BIN)/suffice run sample --lake lake
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
+soak: $(VENV)/.installed-test
+	$(BIN)/python -m tests.soak
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

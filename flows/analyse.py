@@ -2,6 +2,7 @@
 
 import json
 from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -24,19 +25,22 @@ from tasks.candidates import missing_pools
 from tasks.plan import Plan, StorePlan
 from tasks.provenance import code
 from tasks.pursuit_analysis import ADAPTIVE_MOST, ADAPTIVE_TAU, pursuit_task
+from tasks.sealed import Unsealing
 
 STAGE = "report"  # what the progress display knows; an analysis is a report of another kind
 
 
 @flow(name="analyse", persist_result=False)
-def analyse(protocol: Protocol, lake: str, store: str | None = None) -> dict[str, str]:
+def analyse(
+    protocol: Protocol, lake: str, store: str | None = None, freeze: str | None = None, identity: str | None = None
+) -> dict[str, str]:
     """Write the pursuit's analysis of one store (the protocol's first if None); returns its paths by name.
 
     What is there for these very inputs is not written again. `summary` is JSON: paths, and a sentence a figure.
     Raises `InputError` for an unknown store and where the lake lacks pools.
     """
     log = Log()
-    plan, _ = ingest_stage(protocol, lake, log)
+    plan, _ = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
     paths: dict[str, str] = analyse_stage(protocol, plan, _chosen(plan, store), log)["paths"]
     return paths
 
@@ -50,7 +54,7 @@ def analyse_stage(protocol: Protocol, plan: Plan, store: StorePlan, log: Log) ->
             f"analyse: pools of store {store.name} expected, {len(lacking)} missing; "
             "`suffice run` with --until pool makes them"
         )
-    folder = Lake(plan.lake).reports / f"{protocol.name}-pursuit-{short(_inputs(protocol, plan, store))}"
+    folder = analysis_folder(protocol, plan, store)
     done = folder / "summary.json"
     if done.is_file():
         summary: dict[str, Any] = json.loads(done.read_text(encoding="utf-8"))
@@ -68,6 +72,11 @@ def analyse_stage(protocol: Protocol, plan: Plan, store: StorePlan, log: Log) ->
     write_whole(done, json.dumps(summary, indent=1, ensure_ascii=False).encode())
     log.end(STAGE, len(paths), perf_counter() - start)
     return summary
+
+
+def analysis_folder(protocol: Protocol, plan: Plan, store: StorePlan) -> Path:
+    """Where the analysis of a store lies, by everything that it shows."""
+    return Lake(plan.lake).reports / f"{protocol.name}-pursuit-{short(_inputs(protocol, plan, store))}"
 
 
 def _chosen(plan: Plan, name: str | None) -> StorePlan:
@@ -93,7 +102,7 @@ def _study(protocol: Protocol, plan: Plan, store: StorePlan) -> Study:
         },
         identity=_identity(protocol, plan, store),
         adaptive=f"τ = {ADAPTIVE_TAU:g}, patience 2, at most {ADAPTIVE_MOST} records",
-        seed=protocol.seed,
+        seed=protocol.resampling_seed,
         samples=protocol.statistics.samples,
     )
 

@@ -13,7 +13,10 @@ from flows.runs import begun, ended
 from flows.shards import Log
 from flows.stages import STAGES
 from flows.verdicts import answer_stage, judge_stage, sufficiency_stage
-from tasks.plan import Plan
+from tasks.candidates import parts_of
+from tasks.extraction import batches
+from tasks.plan import Plan, StorePlan
+from tasks.sealed import Unsealing
 
 _BETWEEN: dict[str, Callable[[Plan, Log], None]] = {
     "store": store_stage,
@@ -27,17 +30,25 @@ _BETWEEN: dict[str, Callable[[Plan, Log], None]] = {
 
 
 @flow(name="benchmark", flow_run_name="{protocol.name} ({protocol.data.split})", persist_result=False)
-def benchmark(protocol: Protocol, lake: str, stages: tuple[str, ...] = STAGES) -> dict[str, Any]:
+def benchmark(
+    protocol: Protocol,
+    lake: str,
+    stages: tuple[str, ...] = STAGES,
+    freeze: str | None = None,
+    identity: str | None = None,
+) -> dict[str, Any]:
     """Run the named stages of a protocol; the data is always known first, since every address depends on it.
 
+    `freeze` and `identity` are the files of a manifest and of an age identity: a sealed split needs both.
     Returns what each stage made and, where the report stage ran, the report's summary.
     """
     run, log = begun(lake, protocol, stages), Log()
-    plan, dataset = ingest_stage(protocol, lake, log)
+    plan, dataset = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
     for name, stage in _BETWEEN.items():
         if name in stages:
             stage(plan, log)
     summary: dict[str, Any] = {"protocol": protocol.name, "digest": protocol.digest, "facts": dataset.facts}
+    summary["stores"] = [told for store in plan.stores if (told := told_of(plan, store))]
     if "report" in stages:
         summary |= report_stage(protocol, plan, dataset, log)
     summary |= {
@@ -46,3 +57,11 @@ def benchmark(protocol: Protocol, lake: str, stages: tuple[str, ...] = STAGES) -
     }
     ended(lake, run, protocol, summary)
     return summary
+
+
+def told_of(plan: Plan, store: StorePlan) -> dict[str, Any]:
+    """What became of a store's batches of messages and how often each part of its score took part, where it has any."""
+    read, parts = batches(plan, store).to_dicts(), parts_of(plan, store)
+    told: dict[str, Any] = {"batches": read} if read else {}
+    told |= {"pools": parts._asdict()} if parts else {}
+    return {"store": store.name, **told} if told else {}

@@ -7,16 +7,15 @@ from typing import Any
 import polars as pl
 from prefect import flow
 
+from flows.gate import open_split
 from flows.ingest import ingest_stage
 from flows.progress import WATCHER
 from flows.protocol import Protocol
 from flows.rejudge import report_arms
-from flows.report import addresses
+from flows.report import frames_of
 from flows.shards import Log
-from reports import load
 from reports.calibration import Estimate, Proportion, corrected, errors, wilson
 from storage.digests import tree_digest
-from storage.lake import Lake
 from tasks import specs
 from tasks.audit import audit_cases, audit_files
 from tasks.calibrate import calibrate_task, cases_of, judge_cases, measured
@@ -29,7 +28,8 @@ from tasks.planted import Case, planted
 def calibrate(protocol: Protocol, lake: str, judge: str) -> dict[str, Any]:
     """Measure `judge` on replies planted for the protocol's questions.
 
-    Returns what `summary` does, with a row for every arm whose answers the judge has judged.
+    Returns what `summary` does, with a row for every arm whose answers the judge has judged. Replies are planted by
+    gold, so a judge is measured on open questions alone: raises `StillSealed` for the sealed split.
     """
     log = Log()
     plan, _ = ingest_stage(protocol, lake, log)
@@ -48,7 +48,7 @@ def calibrate_audit(protocol: Protocol, lake: str, judge: str, folder: str, limi
     evenly spaced. The protocol gives the models. Starts no server.
     """
     files = tree_digest((path.name, path) for path in audit_files(folder))
-    plan = replace(protocol.plan(lake, files, files), judges=(judge,))
+    plan = replace(open_split(protocol).plan(lake, files, files), judges=(judge,))
     cases = _limited(_audited(folder, judge, protocol.seed), limit)
     new = _judged(plan, judge, cases)
     found = measured(plan, judge, cases)
@@ -113,7 +113,7 @@ def _limited(cases: list[Case], limit: int | None) -> list[Case]:
 
 def _scores(plan: Plan, apart: tuple[str, ...]) -> dict[str, list[float | None]]:
     """Arm → the judge's score of every question's answer, for arms of which it has judged any."""
-    frames = load.load(Lake(plan.lake), addresses(plan), report_arms(plan))
+    frames = frames_of(plan, report_arms(plan))
     kinds = frames.questions.filter(~pl.col("kind").is_in(list(apart)))
     verdicts = frames.verdicts.join(kinds, on="question_id", how="semi")
     by_arm = verdicts.group_by("arm", maintain_order=True).agg(

@@ -10,18 +10,25 @@ from flows.commands.analyse import analyse
 from flows.commands.arms import list_arms
 from flows.commands.bench import bench
 from flows.commands.calibrate import calibrate
+from flows.commands.compare import compare
 from flows.commands.diagnose import diagnose
 from flows.commands.doctor import doctor
 from flows.commands.estimate import estimate
 from flows.commands.fetch import fetch
+from flows.commands.freeze import freeze, verify
 from flows.commands.lake import lake
+from flows.commands.ledger import ledger
 from flows.commands.pool import pool
 from flows.commands.rejudge import rejudge
 from flows.commands.resume import resume
 from flows.commands.run import report, run
+from flows.commands.seal import seal
 from flows.commands.serve import serve
 from flows.commands.status import status
+from flows.commands.synth import synth
+from flows.commands.tables import tables
 from flows.commands.trace import trace
+from flows.commands.tune import tune
 from storage.errors import InputError
 from tasks.llm.budget import BudgetStop
 
@@ -30,16 +37,24 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "resume": resume,
     "serve": serve,
     "report": report,
+    "tables": tables,
     "rejudge": rejudge,
     "calibrate": calibrate,
     "diagnose": diagnose,
     "status": status,
     "estimate": estimate,
     "analyse": analyse,
+    "tune": tune,
     "trace": trace,
+    "seal": seal,
+    "freeze": freeze,
+    "verify": verify,
+    "ledger": ledger,
+    "compare": compare,
     "arms": list_arms,
     "doctor": doctor,
     "fetch": fetch,
+    "synth": synth,
     "lake": lake,
     "pool": pool,
     "bench": bench,

@@ -4,28 +4,29 @@ from typing import Any
 
 import polars as pl
 
+from flows.gate import planned, refuse_closed
 from flows.protocol import Protocol
 from flows.rejudge import report_arms
-from flows.report import addresses
-from reports import load
+from flows.report import frames_of
 from reports.diagnosis import diagnosis_table, sufficiency_table
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.schemas import SUFFICIENCY
 from tasks.ingest import ingest
 from tasks.plan import Plan
-from tasks.sources import locate
+from tasks.sealed import Unsealing
 
 
-def diagnose(protocol: Protocol, lake: str, judge: str | None) -> dict[str, Any]:
+def diagnose(protocol: Protocol, lake: str, judge: str | None, unsealing: Unsealing | None = None) -> dict[str, Any]:
     """`sufficiency` and `diagnosis`, a row an arm each, of what the lake holds; `judge` is the first if None.
 
     Raises `InputError` for a protocol without a panel, a judge that it lacks, and a lake without verdicts on
-    sufficiency.
+    sufficiency, and as `flows.gate` does.
     """
     data = protocol.data
-    dataset = ingest(lake, data.benchmark, str(locate(data.benchmark, data.path)), data.sha256 or None)
-    plan = protocol.plan(lake, dataset.dataset, dataset.gold)
+    refuse_closed(protocol, unsealing)
+    dataset = ingest(lake, data.benchmark, data.path, data.sha256 or None, data.split)
+    plan = planned(protocol, lake, dataset, unsealing)
     judge = judge or next(iter(plan.judges), "")
     if judge not in plan.judges:
         raise InputError(f"--judge: one of {', '.join(plan.judges) or 'no judges'} expected, {judge!r} found")
@@ -46,7 +47,7 @@ def diagnose(protocol: Protocol, lake: str, judge: str | None) -> dict[str, Any]
 
 def diagnosis_cells(plan: Plan, judge: str) -> pl.DataFrame:
     """The cells of a run with `sufficiency: String?` and one judge's `score: Float64?`."""
-    frames = load.load(Lake(plan.lake), addresses(plan), report_arms(plan))
+    frames = frames_of(plan, report_arms(plan))
     held = Lake(plan.lake).table(SUFFICIENCY, plan.sufficiency).read(["question_id", "evidence_hash", "label"])
     scores = frames.verdicts.filter(pl.col("judge") == judge).select("arm", "question_id", "score")
     cells = frames.cells.join(scores, on=["arm", "question_id"], how="left", maintain_order="left")

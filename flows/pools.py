@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from flows.gate import planned, refuse_closed
 from flows.protocol import Protocol
 from storage import pool_files
 from storage.errors import InputError
@@ -15,15 +16,17 @@ from tasks.imported.checks import checked
 from tasks.imported.dumps import Files, convert
 from tasks.ingest import ingest
 from tasks.plan import Plan
-from tasks.sources import locate
+from tasks.sealed import Unsealing
 
 
-def import_pool(protocol: Protocol, lake: str, source: str, form: str, to: str, run: str) -> dict[str, Any]:
+def import_pool(
+    protocol: Protocol, lake: str, source: str, form: str, to: str, run: str, unsealing: Unsealing | None = None
+) -> dict[str, Any]:
     """Check the pool at `source` and say what it holds; `form` names the system of a dump, `to` the folder to write.
 
     Raises `InputError` where the pool does not hold; then nothing stays in `to` that a protocol would run on.
     """
-    plan = plan_of(protocol, lake)
+    plan = plan_of(protocol, lake, unsealing)
     place = source
     if form or run or to:
         if not to:
@@ -39,7 +42,9 @@ def import_pool(protocol: Protocol, lake: str, source: str, form: str, to: str, 
         raise
 
 
-def export_pool(protocol: Protocol, lake: str, system: str, to: str, size: int, run: str) -> dict[str, Any]:
+def export_pool(
+    protocol: Protocol, lake: str, system: str, to: str, size: int, run: str, unsealing: Unsealing | None = None
+) -> dict[str, Any]:
     """Let a system that is installed search the protocol's questions in its first store's records; write the pool."""
     if system != "mem0":
         raise InputError(
@@ -50,19 +55,22 @@ def export_pool(protocol: Protocol, lake: str, system: str, to: str, size: int, 
     _refuse_held(to)
     from tasks.imported.mem0 import export
 
-    plan = plan_of(protocol, lake)
+    plan = plan_of(protocol, lake, unsealing)
     files, active = export(plan, plan.stores[0], size, run or "mem0")
     _put(files, to)
     return {**facts(to, checked(to, known(plan)), plan), "scored by": active}
 
 
-def plan_of(protocol: Protocol, lake: str) -> Plan:
-    """The plan of a protocol whose own imported stores need not be there yet."""
-    data = protocol.data
-    path = locate(data.benchmark, data.path)
-    dataset = ingest(str(Lake.open(lake).root), data.benchmark, str(path), data.sha256 or None)
+def plan_of(protocol: Protocol, lake: str, unsealing: Unsealing | None = None) -> Plan:
+    """The plan of a protocol whose own imported stores need not be there yet.
+
+    Raises `StillSealed` for a sealed split without an unsealing.
+    """
+    refuse_closed(protocol, unsealing)
+    data, place = protocol.data, str(Lake.open(lake).root)
+    dataset = ingest(place, data.benchmark, data.path, data.sha256 or None, data.split)
     stores = tuple(store.model_copy(update={"pools": ""}) for store in protocol.stores)
-    return protocol.model_copy(update={"stores": stores}).plan(lake, dataset.dataset, dataset.gold)
+    return planned(protocol.model_copy(update={"stores": stores}), place, dataset, unsealing)
 
 
 def _write(plan: Plan, source: str, form: str, to: str, run: str) -> None:

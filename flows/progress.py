@@ -39,6 +39,7 @@ UNITS: Mapping[str, str] = {
     "index": "records and texts",
     "pool": "pools",
     "compose": "selections",
+    "tune": "readings",
     "answer": "answers",
     "judge": "verdicts and scores",
     "sufficiency": "states",

@@ -1,5 +1,6 @@
 """The protocol: one TOML file that says all a run does, validated, with a digest."""
 
+import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from reports.results import EVIDENCE_METRICS
 from storage.digests import digest
 from storage.errors import InputError
 from storage.pool_files import pool_digest
@@ -18,9 +20,13 @@ from tasks.judges import JUDGES
 from tasks.llm.model import KEY_VARIABLE, Model
 from tasks.plan import Plan, StorePlan
 from tasks.pool import FUSIONS
+from tasks.sealed import Unsealing
 from tasks.sources import SOURCES
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.writers import WRITERS
+
+FAILURES = "strict: an answer that was not judged is wrong; judged: it is left out"
+"""How cells without a verdict count, in the words that a freeze fixes."""
 
 SHIPPED = Path(__file__).parent / "protocols"
 
@@ -35,11 +41,12 @@ class Data(_Part):
     benchmark: str = Field(description="format of the file: a source's name")
     path: str = Field("", description="file, folder or the name of bundled data; --data sets it")
     sha256: str = Field("", description="expected SHA-256 of the file; empty accepts any")
-    split: str = Field("open", pattern="^open$", description="which split is run")
+    split: str = Field("open", pattern="^(open|sealed)$", description="which split is run; --split sets it")
     kinds: tuple[str, ...] = Field((), description="question kinds to run; empty means all")
     apart: tuple[str, ...] = Field((), description="kinds with rows of their own that stay out of the overall row")
     conversations: tuple[str, ...] = Field((), description="conversations to run; empty means all")
     questions: tuple[str, ...] = Field((), description="ids of the questions to run; empty means all")
+    wrong_labels: str = Field("", description="JSON file of labels known to be wrong, for the report; empty: none")
     folds: tuple[tuple[str, ...], ...] = Field(
         (), description="conversations that are reported together; the rest is in the pooled rows alone"
     )
@@ -147,7 +154,16 @@ _OWN_PARAMETERS = {"model", "messages", "temperature", "top_p", "max_tokens", "s
 class Statistics(_Part):
     """How uncertainty is estimated."""
 
-    samples: int = Field(10_000, ge=100, description="bootstrap resamples")
+    samples: int = Field(10_000, ge=100, description="resamples of bootstrap and sign-flip tests")
+    seed: int | None = Field(None, ge=0, description="where resamples begin; the protocol's own seed if none is given")
+
+
+class Comparison(_Part):
+    """One comparison that was decided on before the data were looked at."""
+
+    arm: str = Field(description="printed form of an arm of the protocol: mem_pursuit@k10")
+    against: str = Field(description="the arm that it is compared with: hybrid@k10")
+    metric: str = Field("complete_evidence", description="an evidence metric, or a judge's name")
 
 
 class Report(_Part):
@@ -171,6 +187,7 @@ class Protocol(_Part):
     sufficiency: Sufficiency = Sufficiency()
     models: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], ModelSpec] = Field({}, description="models by name")
     statistics: Statistics = Statistics()
+    comparisons: tuple[Comparison, ...] = Field((), description="declared before a freeze, the primary one first")
     report: Report = Report()
 
     @model_validator(mode="after")
@@ -178,8 +195,9 @@ class Protocol(_Part):
         names = [store.name for store in self.stores]
         if len(set(names)) < len(names):
             raise ValueError(f"stores: different names expected, {', '.join(names)} found")
-        arms(self.arms, self.budgets, names, tuple(self.models))
-        parts = [specs.make(ANSWERERS, self.answerer, "answerer")]
+        named = arms(self.arms, self.budgets, names, tuple(self.models))
+        parts = [specs.make(WRITERS, store.writer, "writer") for store in self.stores]
+        parts += [specs.make(ANSWERERS, self.answerer, "answerer")]
         parts += [specs.make(JUDGES, judge, "judge") for judge in self.judges]
         panel = (*self.sufficiency.judges, *filter(None, [self.sufficiency.adjudicator]))
         parts += [specs.make(SUFFICIENCY_JUDGES, judge, "sufficiency judge") for judge in panel]
@@ -187,26 +205,70 @@ class Protocol(_Part):
             name = getattr(part, "model", None)
             if name is not None and name not in self.models:
                 raise ValueError(f"models: a table [models.{name}] expected, as {part.name} names it; none found")
+        known = {str(arm) for arm in named}
+        for name in [name for each in self.comparisons for name in (each.arm, each.against)]:
+            if name not in known:
+                raise ValueError(f"comparisons: an arm of the protocol such as {min(known)} expected, {name!r} found")
+        measures = [*EVIDENCE_METRICS, *self.judges]
+        for metric in [each.metric for each in self.comparisons]:
+            if metric not in measures:
+                raise ValueError(f"comparisons: one of {', '.join(measures)} expected, metric {metric!r} found")
         return self
+
+    @property
+    def resampling_seed(self) -> int:
+        """Where resamples begin."""
+        return self.seed if self.statistics.seed is None else self.statistics.seed
 
     @property
     def digest(self) -> str:
         """The address of everything the file says but where the data lies and how models are reached."""
-        said = self.model_dump(mode="json")
+        said = self._said()
         said["data"].pop("path")
+        said["data"].pop("wrong_labels")
+        return digest(said)
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What a freeze fixes beside the plan: the same for every split of the protocol."""
+        said = self._said()
+        comparisons = said["comparisons"]
+        said["data"] = {key: value for key, value in said["data"].items() if key not in ("path", "split", "sha256")}
+        return {
+            "protocol": digest(said),
+            "statistics": {**said["statistics"], "seed": self.resampling_seed},
+            "failure policy": FAILURES,
+            "denominators": {"kinds": list(self.data.kinds), "apart": list(self.data.apart)},
+            "primary comparison": comparisons[0] if comparisons else None,
+            "comparisons": comparisons,
+        }
+
+    def _said(self) -> dict[str, Any]:
+        """What the file says, with what pools hold and what changes a model's replies in place of how they are had."""
+        said = self.model_dump(mode="json")
         for store in said["stores"]:
             if place := store.pop("pools"):
                 store["pools"] = pool_digest(place)
         said["models"] = {model.name: model.identity() for model in self.named_models}
-        return digest(said)
+        return said
 
     @property
     def named_models(self) -> tuple[Model, ...]:
         """The models under their names."""
         return tuple(Model(name=name, **dict(said)) for name, said in self.models.items())
 
-    def plan(self, lake: str, dataset: str, gold: str) -> Plan:
-        """The addresses that a run of this protocol over an ingested dataset reads and writes."""
+    def plan(self, lake: str, dataset: str, gold: str, *, seal: str = "", unsealing: Unsealing | None = None) -> Plan:
+        """The addresses that a run of this protocol over an ingested dataset reads and writes.
+
+        Raises `StillSealed` for the sealed split without an unsealing.
+        """
+        learned = {
+            arm.store
+            for arm in arms(self.arms, self.budgets, [store.name for store in self.stores], self.models)
+            if arm.learns
+        }
+        chosen = [list(self.data.kinds), list(self.data.conversations), list(self.data.questions), self.data.limit]
+        learned_from = digest({"gold": gold, "questions": chosen})
         return Plan(
             lake=lake,
             benchmark=self.data.benchmark,
@@ -224,6 +286,8 @@ class Protocol(_Part):
                     conversations=self.data.conversations,
                     pools=store.pools,
                     pools_digest=pool_digest(store.pools) if store.pools else "",
+                    models=self.named_models,
+                    learned_from=learned_from if store.name in learned else "",
                 )
                 for store in self.stores
             ),
@@ -235,6 +299,10 @@ class Protocol(_Part):
             conversations=self.data.conversations,
             named=self.data.questions,
             limit=self.data.limit,
+            split=self.data.split,
+            seal=seal,
+            unsealing=unsealing,
+            declared=json.dumps(self.declared, sort_keys=True),
             panel=self.sufficiency.judges,
             adjudicator=self.sufficiency.adjudicator,
             models=self.named_models,
@@ -244,6 +312,7 @@ class Protocol(_Part):
 def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
     """The protocol in the file `name`, or shipped under that bare name, with `changes` (dotted key → value) made.
 
+    A change of arms or budgets takes the file's comparisons with it: they were declared of the file's own arms.
     Raises `InputError` for a missing or malformed file, an unknown key, or a value that does not fit.
     """
     path = Path(name)
@@ -255,6 +324,8 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
         said = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"protocol {path}: TOML expected, {error} found") from error
+    if any(key.partition(".")[0] in ("arms", "budgets") for key in changes or ()):
+        said.pop("comparisons", None)
     for key, value in (changes or {}).items():
         _change(said, key, value)
     try:

@@ -7,10 +7,9 @@ from prefect import flow
 
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
-from flows.report import addresses
+from flows.report import frames_of
 from flows.shards import Log
 from flows.verdicts import verdict_shards
-from reports import load
 from reports.agreement import flip_rate, judges_by_arm, pairwise
 from reports.results import Arm
 from storage.errors import InputError
@@ -18,23 +17,24 @@ from storage.lake import Lake
 from storage.schemas import VERDICTS
 from tasks.judge import answers_to_judge
 from tasks.plan import Plan
+from tasks.sealed import Unsealing
 
 
 @flow(name="rejudge", persist_result=False)
-def rejudge(protocol: Protocol, lake: str) -> dict[str, Any]:
+def rejudge(protocol: Protocol, lake: str, freeze: str | None = None, identity: str | None = None) -> dict[str, Any]:
     """Judge the answers that the lake holds by those of the protocol's judges that have not; nothing else is touched.
 
     Returns `arms`: a row an (arm, judge); `agreement`: a row a pair of judges; `judges`: a row a judge with its count
     of verdicts, how many could not be read and its flip rate; `new`: how many verdicts were made.
-    Raises `InputError` where the lake holds no answers.
+    Raises `InputError` where the lake holds no answers, and as `flows.gate` does.
     """
     log = Log()
-    plan, _ = ingest_stage(protocol, lake, log)
+    plan, _ = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
     answers = answers_to_judge(plan)
     if answers.is_empty():
         raise InputError(f"rejudge: answers of protocol {protocol.name} expected, none found; `suffice run` it first")
     new = log.run("judge", verdict_shards(plan))
-    frames = load.load(Lake(lake), addresses(plan), report_arms(plan))
+    frames = frames_of(plan, report_arms(plan))
     verdicts = frames.verdicts.join(
         frames.cells.select("arm", "question_id", "kind", "answer"), on=["arm", "question_id"]
     )

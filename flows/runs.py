@@ -63,6 +63,11 @@ def ended(lake: str, run: str, protocol: Protocol, summary: dict[str, Any]) -> N
     Lake(lake).table(RUNS, SCOPE).append([row])
 
 
+def ran(lake: str, protocol: Protocol) -> bool:
+    """Whether a run of this very protocol ended."""
+    return protocol.digest in Lake(lake).table(RUNS, SCOPE).read(["digest"])["digest"]
+
+
 def unfinished(lake: str) -> list[Start]:
     """The runs that began and never ended, the latest first, one a protocol: those before it were gone on with."""
     starts, runs = (Lake(lake).table(spec, SCOPE).read() for spec in (STARTS, RUNS))

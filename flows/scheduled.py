@@ -20,6 +20,9 @@ def scheduled(
     settings: dict[str, Any] | None = None,
     runner: str = THREADS,
     workers: int = 2,
+    split: str = "",
+    freeze: str = "",
+    identity: str = "",
 ) -> dict[str, Any]:
     """Run a protocol from its data to a report, going on from what the lake holds.
 
@@ -31,11 +34,15 @@ def scheduled(
         settings: Changes of the protocol's keys, such as {"stores.0.pool.size": 100}.
         runner: threads, dask, or dask://host:port.
         workers: Shards that are worked on at the same time.
+        split: open or sealed; empty for the protocol's own.
+        freeze: The file of the manifest under which a sealed split is opened.
+        identity: The file of the age identity that opens a sealed split: its path, never its content.
     """
-    changes = dict(settings or {}) | ({"data.path": data} if data else {})
+    given = {"data.path": data, "data.split": split}
+    changes = dict(settings or {}) | {key: value for key, value in given.items() if value}
     said = protocols.load(protocol, changes)
     root = str(Lake.open(lake).root)
     main = benchmark.with_options(task_runner=task_runner(runner, workers))
     with tags("suffice", said.name, said.data.split):
-        summary: dict[str, Any] = main(said, root, chosen(None, until or None))
+        summary: dict[str, Any] = main(said, root, chosen(None, until or None), freeze or None, identity or None)
     return {key: summary[key] for key in ("protocol", "digest", "paths", "new") if key in summary}

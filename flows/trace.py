@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from flows.gate import planned
 from flows.protocol import Protocol
 from reports.traces import steps_of
 from storage.errors import InputError
@@ -12,10 +13,10 @@ from storage.records import Question
 from tasks.compose import selected
 from tasks.ingest import ingest
 from tasks.plan import Plan, StorePlan
-from tasks.sources import locate
+from tasks.sealed import Unsealing
 
 
-def trace(protocol: Protocol, lake: str, question_id: str) -> dict[str, Any]:
+def trace(protocol: Protocol, lake: str, question_id: str, unsealing: Unsealing | None = None) -> dict[str, Any]:
     """The question, its gold turns with their texts and, arm by arm, the steps: view, cue, what came back and was kept.
 
     A step's `gold` are the gold turns that entered with it and not before, `passed` those that came back and were left.
@@ -23,8 +24,8 @@ def trace(protocol: Protocol, lake: str, question_id: str) -> dict[str, Any]:
     Raises `InputError` for an unknown question and where no arm has read it.
     """
     data = protocol.data
-    dataset = ingest(lake, data.benchmark, str(locate(data.benchmark, data.path)), data.sha256 or None)
-    plan = protocol.plan(lake, dataset.dataset, dataset.gold)
+    dataset = ingest(lake, data.benchmark, data.path, data.sha256 or None, data.split)
+    plan = planned(protocol, lake, dataset, unsealing)
     question = next((question for question in plan.questions() if question.id == question_id), None)
     if question is None:
         some = ", ".join(question.id for question in plan.questions()[:3])

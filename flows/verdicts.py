@@ -2,7 +2,7 @@
 
 from prefect import flow
 
-from flows.evidence import conversations_of
+from flows.evidence import shares
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.shards import Log, Shards
@@ -10,6 +10,7 @@ from tasks.adjudicate import adjudicate_task, unadjudicated
 from tasks.answer import answer_task, unanswered
 from tasks.judge import judge_task, score_task, unjudged, unscored
 from tasks.plan import Plan
+from tasks.ranked import rank_task, unranked
 
 
 def answer_stage(plan: Plan, log: Log) -> None:
@@ -19,8 +20,8 @@ def answer_stage(plan: Plan, log: Log) -> None:
         "answer",
         *(
             [
-                (answer_task, (plan, store, conversation))
-                for conversation in conversations_of(plan, set(unanswered(plan, store)["question_id"]))
+                (answer_task, (plan, store, conversations))
+                for conversations in shares(plan, set(unanswered(plan, store)["question_id"]))
             ]
             for store in (plan.stores if plan.judges else ())
         ),
@@ -30,17 +31,21 @@ def answer_stage(plan: Plan, log: Log) -> None:
 def judge_stage(plan: Plan, log: Log) -> None:
     """Judge each new answer once, and score each new state against gold."""
     scores = [
-        (score_task, (plan, store, conversation))
+        (score_task, (plan, store, conversations))
         for store in plan.stores
-        for conversation in conversations_of(plan, set(unscored(plan, store)["question_id"]))
+        for conversations in shares(plan, set(unscored(plan, store)["question_id"]))
     ]
-    log.run("judge", [*scores, *verdict_shards(plan)])
+    ranks = [
+        (rank_task, (plan, store, conversations))
+        for store in plan.stores
+        for conversations in shares(plan, set(unranked(plan, store)["question_id"]))
+    ]
+    log.run("judge", [*scores, *ranks, *verdict_shards(plan)])
 
 
 def verdict_shards(plan: Plan) -> Shards:
     """What it takes to judge every answer that lacks a verdict."""
-    judged = unjudged(plan)
-    return [(judge_task, (plan, conversation)) for conversation in plan.conversation_ids() if conversation in judged]
+    return [(judge_task, (plan, conversations)) for conversations in shares(plan, unjudged(plan))]
 
 
 def sufficiency_stage(plan: Plan, log: Log) -> None:
@@ -49,8 +54,8 @@ def sufficiency_stage(plan: Plan, log: Log) -> None:
         "sufficiency",
         *(
             [
-                (adjudicate_task, (plan, store, conversation))
-                for conversation in conversations_of(plan, set(unadjudicated(plan, store)["question_id"]))
+                (adjudicate_task, (plan, store, conversations))
+                for conversations in shares(plan, set(unadjudicated(plan, store)["question_id"]))
             ]
             for store in plan.stores
         ),

@@ -19,7 +19,9 @@ from readers.mragent import MragentFlat, MragentScripted
 from readers.rankgpt import RankGpt
 from readers.ranking import Bm25, Dense, FullContext, Hybrid, Random
 from readers.rerankers import CrossEncoder, LlmPointwise
+from readers.rsc import Rsc
 from readers.setr import Setr
+from readers.speaker_context import SpeakerContext
 from readers.types import Reader
 from readers.xquad import Xquad
 from readers.xquad_model import XquadModel
@@ -62,4 +64,6 @@ READERS: dict[str, type[Reader]] = {
     "bfr_state_model": BfrStateModel,
     "bfr_adaptive_model": BfrAdaptiveModel,
     "xquad_model": XquadModel,
+    "speaker_context": SpeakerContext,
+    "rsc": Rsc,
 }

@@ -76,17 +76,27 @@ def beside(scores: Scores, positions: Ints, sessions: Ints, gamma: float) -> Sco
 
     `scores`: (n,) in [0, 1]; NaN counts 0, as does a turn that is not there. `positions`: (n,) at least 0, distinct.
     """
-    if not len(scores):
-        return scores
-    at = positions.astype(np.intp) + 2
-    held = np.zeros(at.max() + 3)
-    held[at] = np.nan_to_num(scores)
-    session = np.full(len(held), -1, np.int64)
-    session[at] = sessions
+    raised = np.nan_to_num(scores)
     best = np.zeros(len(scores))
     for step, weight in ((-1, 1.0), (1, 1.0), (-2, gamma), (2, gamma)):
-        best = np.maximum(best, np.where(session[at + step] == sessions, weight * held[at + step], 0.0))
+        best = np.maximum(best, weight * at_step(raised, positions, sessions, step))
     return best
+
+
+def at_step(scores: Scores, positions: Ints, sessions: Ints, step: int) -> Scores:
+    """(n,) the score `step` places later in the same session (earlier where negative), 0 where none is scored.
+
+    `scores`: (n,) finite. `positions`: (n,) at least 0, distinct.
+    """
+    if not len(scores):
+        return scores
+    reach = abs(step)
+    at = positions.astype(np.intp) + reach
+    held = np.zeros(at.max() + reach + 1)
+    held[at] = scores
+    session = np.full(len(held), -1, np.int64)
+    session[at] = sessions
+    return np.where(session[at + step] == sessions, held[at + step], 0.0)
 
 
 def better_of_session(scores: Scores, sessions: Ints) -> Ints:

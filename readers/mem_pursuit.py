@@ -156,7 +156,9 @@ class _Workspace(threading.local):
         self.fitted = (0, 0, 0)
         self.floats = np.empty(0)
         self.integers = np.empty(0, dtype=np.uint32)
-        self.narrow = np.empty((kernels.DEPTH, 0), dtype=np.float32)
+        self.narrow = np.empty(0, dtype=np.float32)
+        self.coarse = np.empty((0, 0), dtype=np.int8)
+        self.short = np.empty(0, dtype=np.int16)
         self.places = _frozen(np.arange(0))
 
     def fit(self, size: int, dim: int, steps: int) -> None:
@@ -167,8 +169,11 @@ class _Workspace(threading.local):
             self.floats = np.empty(floats)
         if self.integers.shape[0] < integers:
             self.integers = np.empty(integers, dtype=np.uint32)
-        if self.narrow.shape[1] != dim:
-            self.narrow = np.zeros((kernels.DEPTH, dim), dtype=np.float32)
+        if self.narrow.shape[0] != dim:
+            self.narrow = np.empty(dim, dtype=np.float32)
+        width = -(-dim // kernels.LANES) * kernels.LANES
+        if self.coarse.shape[0] < size or self.coarse.shape[1] != width:
+            self.coarse, self.short = np.empty((size, width), dtype=np.int8), np.empty(width, dtype=np.int16)
         self.fitted = (size, dim, steps)
 
     def indices(self, size: int) -> NDArray[np.int64]:
@@ -206,17 +211,15 @@ def _walk(
         scratch.floats,
         scratch.integers,
         scratch.narrow,
+        scratch.coarse,
+        scratch.short,
     )
     if reason == kernels.BAD_QUERY:
         raise ValueError("the query holds NaN or infinity")
-    return Pursuit(
-        order=order[:length],
-        weights=result[0, :length],
-        residual_norms=result[1, :length],
-        gains=result[2, :length],
-        certificate=certificate if length else None,
-        stop_reason=_REASONS[reason],
-    )
+    if length < steps:
+        order, result = order[:length], result[:, :length]
+    weights, residual_norms, gains = result
+    return Pursuit(order, weights, residual_norms, gains, certificate if length else None, _REASONS[reason])
 
 
 def _check(k: int, ridge: float, tau: float | None, patience: int) -> None:
@@ -260,6 +263,8 @@ def _rows(rows: Ints, size: int) -> NDArray[np.int64]:
 
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
+    if not values.flags.writeable:
+        return values
     view = values.view()
     view.setflags(write=False)
     return view

@@ -4,12 +4,12 @@
 manager (`_nrt=False`), so an allocation anywhere is a compile error. The rules are those of `readers.mem_pursuit`; this
 is how they are kept cheap.
 
-*Scores.* The score of a memory is m.r with r = q - sum(alpha m), read in float32 straight from the pool, four memories
-at a time, and only for memories that can still win. Refits are exact and each simplex contains the one before it, so
-the reconstruction moves from step s to step t by at most sqrt(2 F_s - 2 F_t), F being the objective of Eq. 2: a score
-read at step s bounds the score at step t. What float32 leaves open, by its worst-case rounding bound, is decided in
-float64. Memory traffic, not arithmetic, is what a read costs, so each read serves two residuals: this one and the next
-one, if the best of the 16 likeliest memories turns out to be the best of all; where not, only the guess is lost.
+*Scores.* The score of a memory is m.r with r = q - sum(alpha m). Memory traffic is what a read costs, so the first pass
+over the pool, which finds the query cosines, also makes a copy of it in 8 bits, which the processor's own cache can
+hold. Scores are read from the copy, four memories at a time, in integers, and only for memories that can still win:
+refits are exact and each simplex contains the one before it, so the reconstruction moves from step s to step t by at
+most sqrt(2 F_s - 2 F_t), F being the objective of Eq. 2, and a score read at step s bounds the score at step t. What
+the copy leaves open, by a worst-case bound on its rounding, is read in float32; what that leaves open, in float64.
 
 *Weights.* In float64 over the support F: L = chol(G_FF + ridge I), z = L^-1 b and w = L^-1 1 are carried along;
 nu = (w.z - 1) / (w.w) and x = L^-T (z - nu w). Where x has a negative entry the step ends at the first blocking memory,
@@ -17,15 +17,18 @@ which leaves F by Givens rotations of L, z and w; a memory outside F returns whe
 
 *Saturation.* Once no unselected score exceeds nu, KKT holds for every larger set: weights stay, the tail is one sort.
 
-The workspace, cut from two flat arrays: `scores` (5, P) and `places` (5, P) by pool index; `fit` (5, n) and `members`
-(3, n) by place on the path or in the support; `history` (3, n) by step. The constants below name their rows.
+The workspace, cut from flat arrays: `scores` (5, P) and `places` (4, P) by pool index; `fit` (5, n) and `members`
+(3, n) by place on the path or in the support; `history` (4, n) by step. The constants below name their rows.
 """
 
 import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 TIE = 1e-12
 """Scores this close are equal; the lowest pool index wins."""
@@ -36,61 +39,63 @@ SLACK = 1e-14
 
 BUDGET, POOL_EXHAUSTED, ADAPTIVE, EMPTY_POOL, BAD_QUERY = range(5)
 
-DEPTH = 2
-"""Residuals that one read of a memory serves."""
+LANES = 32
+"""Dimensions that one step of the integer products takes; the copy's rows are this long, or a multiple."""
 # Literals such as 0 are types of their own to numba: a variable that starts as one has every kernel it is given to
 # compiled twice.
 _INT: Any = np.int64
 _NONE = 2**32 - 1  # in the index arrays, which are unsigned so that indexing needs no test for negative indices
-_HOT = 16  # memories that the guess of the second one looks at
 
-# scores: with the query, last read, in float64, a heap, read for the next step
-_RELEVANCE, _SEEN, _EXACT, _HEAP, _NEXT = range(5)
-# places: unselected (any order), step of the last read, candidates, to be read, step of the last read with a guess
-_LIVE, _STEP, _NEAR, _TODO, _AHEAD = range(5)
+# scores: with the query, last read, in more bits, a heap; not a score: the value of 1 in a memory's copy
+_RELEVANCE, _SEEN, _EXACT, _HEAP, _UNIT = range(5)
+# places: unselected (any order), step of the last read, candidates, to be read
+_LIVE, _STEP, _NEAR, _TODO = range(4)
 _COSINE, _Z, _W, _X, _WORK = range(5)  # fit: cosine with the query by path place, the rest by support place
 _SUPPORT, _INSIDE, _ROW = range(3)  # members: support place -> path place; path place -> in the support?, -> row
-_ENERGY, _ERROR, _RADIUS = range(3)  # history: 2 F, rounding bound of a score read then, what it can be off by now
+# history: 2 F; what a score read then can be off by now is _RADIUS + _GRAIN times the memory's _UNIT; _RADIUS then
+_ENERGY, _RADIUS, _GRAIN, _ERROR = range(4)
 
 _ROUNDING = 1.01 * 2.0**-24  # unit roundoff of float32, with room for its higher orders
 _WIDE = 1e12  # beyond this squared norm float32 scores could overflow: float64 throughout
+_HALF = 0.5001  # what rounding to an integer is off by, with room for the float32 product before it
+_INTEGER = 12582912.0  # 1.5 * 2^23: a float32 in its binade holds an integer in its low bits, two's complement
+_INTEGER_BITS, _UNSIGNED, _INFINITE = 0x4B400000, 0x7FFFFFFF, 0x7F800000  # its bits, all but the sign, infinity's
+_BLOCK = 256  # dimensions between two rounds of fetches
+_TINY = 1e-30  # a vector whose largest entry is below is copied as zeros
 _REASSOCIATE = {"reassoc", "contract", "nsz"}  # lets reductions vectorise; NaN and infinity keep their meaning
 
 
 def floats_needed(size: int, dim: int, steps: int) -> int:
     """Length of the float64 workspace for a pool of `size` and a path of at most `steps`."""
-    return 3 * (steps + 1) * (steps + 1) + 14 * (steps + 1) + dim + 5 * size
+    return 2 * (steps + 1) * (steps + 1) + 9 * (steps + 1) + dim + 5 * size
 
 
 def integers_needed(size: int, steps: int) -> int:
     """Length of the uint32 workspace for a pool of `size` and a path of at most `steps`."""
-    return 5 * size + 7 * (steps + 1)
+    return 4 * size + 3 * (steps + 1)
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def pursue(  # type: ignore[no-untyped-def]
-    query, memories, rows, gram32, gram64, ridge, tau, patience, order, result, floats, integers, narrow
+    query, memories, rows, gram32, gram64, ridge, tau, patience, order, result, floats, integers, narrow, coarse, short
 ):
     """The path of one question. Returns (length, certificate or NaN, reason); fills `order` and `result`.
 
     `query` (d,) and `memories` (N, d) float32; `rows` (P,) int64, pool index -> row of `memories` and of the Gram.
     `gram32`, `gram64`: (N, N) where kept, else empty. `tau` < 0: no adaptive stop.
     `order` (n,), n <= P: the path. `result` (3, n): final weights, residual norms, falls of the squared residual norm.
-    `floats`, `integers`: at least `floats_needed(P, d, n)`, `integers_needed(P, n)`; `narrow` (2, d) float32.
+    `floats`, `integers`: at least `floats_needed(P, d, n)`, `integers_needed(P, n)`; `narrow` (d,) float32;
+    `coarse` (P or more, e) int8 and `short` (e,) int16, e being d rounded up to a multiple of `LANES`.
     """
     size, dim, n = rows.shape[0], memories.shape[1], order.shape[0] + 1
     lower, inner = floats[: n * n].reshape(n, n), floats[n * n : 2 * n * n].reshape(n, n)
-    guess_lower = floats[2 * n * n : 3 * n * n].reshape(n, n)
-    at = 3 * n * n
-    fit, history = floats[at : at + 5 * n].reshape(5, n), floats[at + 5 * n : at + 8 * n].reshape(3, n)
-    guess_fit, guess_weights = floats[at + 8 * n : at + 13 * n].reshape(5, n), floats[at + 13 * n : at + 14 * n]
-    at += 14 * n
+    at = 2 * n * n
+    fit, history = floats[at : at + 5 * n].reshape(5, n), floats[at + 5 * n : at + 9 * n].reshape(4, n)
+    at += 9 * n
     residual = floats[at : at + dim]
     scores = floats[at + dim : at + dim + 5 * size].reshape(5, size)
-    places = integers[: 5 * size].reshape(5, size)
-    members = integers[5 * size : 5 * size + 3 * n].reshape(3, n)
-    guess_members = integers[5 * size + 3 * n : 5 * size + 6 * n].reshape(3, n)
-    guess = integers[5 * size + 6 * n : 5 * size + 7 * n]  # by path place: the pool index it was guessed to take
+    places = integers[: 4 * size].reshape(4, size)
+    members = integers[4 * size : 4 * size + 3 * n].reshape(3, n)
     weights = result[0]
 
     query_square = _dot64(query, query)
@@ -98,20 +103,17 @@ def pursue(  # type: ignore[no-untyped-def]
         return 0, math.nan, BAD_QUERY
     if size == 0:
         return 0, math.nan, EMPTY_POOL
-    alive, norm = _relevance(query, memories, rows, scores, places)
+    kept = gram32.shape[0] + gram64.shape[0] > 0
+    alive, norm = _relevance(query, memories, rows, scores, places, coarse, kept)
     mass = math.sqrt(query_square)
     scale = max(1.0, norm * norm, norm * mass)
-    wide = norm * norm > _WIDE or query_square > _WIDE
-    kept = gram32.shape[0] + gram64.shape[0] > 0
+    wide = norm * norm > _WIDE or query_square > _WIDE or dim > 2**20
     slack = SLACK * scale
     relevance_error = math.inf if wide else _ROUNDING * dim * norm * mass + 1e-13 * scale
     last = min(n - 1, alive)
     reason = POOL_EXHAUSTED if last == alive else BUDGET
 
     length, used, streak, certificate = _INT(0), _INT(0), 0, math.nan
-    begun, depth = _INT(0), 0  # the guesses in hand: residuals of `depth` steps from `begun` on
-    for i in range(n):
-        guess[i] = _NONE
     nu, loss, energy = -math.inf, query_square, query_square
     while True:
         left = alive - length
@@ -123,30 +125,32 @@ def pursue(  # type: ignore[no-untyped-def]
         if by_cosine:
             pick, peak = _most_relevant(query, memories, rows, scores, places, left, relevance_error)
         else:
-            read = True
+            coarsely, error, grain = False, math.inf, 0.0
             if wide:
-                error = math.inf
                 _read_nothing(scores, places, left, length)
             elif kept:
                 error = relevance_error + (_ROUNDING * dim * norm * norm if gram64.shape[0] == 0 else 0.0)
                 _read_gram(gram32, gram64, rows, members, weights, used, scores, places, left, length)
             else:
-                read = False
-                error = dim * math.sqrt(max(loss, 0.0)) + (dim * 1e-6 + 2.0 * used + 6.0) * (mass + norm)
-                error *= _ROUNDING * norm
-            _age(history, length, energy, error, norm, scale)
-            if not read:
-                if not begun <= length < begun + depth:
-                    begun = length
-                    depth = _guess(
-                        query, memories, rows, weights, fit, lower, members, guess, guess_weights, guess_fit,
-                        guess_lower, guess_members, inner, narrow, gram64, scores, places, left, length, used, nu,
-                        last, ridge, slack,
-                    )  # fmt: skip
-                _read_contenders(memories, rows, narrow, scores, places, history, left, length, begun, depth, nu, error)
-            count, top = _candidates(scores, places, left, length, error)
+                coarsely = True
+                blur = dim * math.sqrt(max(loss, 0.0)) + (dim * 1e-6 + 2.0 * used + 6.0) * (mass + norm)
+                blur *= _ROUNDING  # of the residual in float32
+                fine = norm * blur
+                _residual(query, memories, members, weights, used, narrow)
+                unit = _shorten(narrow, short)
+                blur += _HALF * math.sqrt(dim) * unit
+                error, grain = fine + norm * blur, _HALF * math.sqrt(dim) * (math.sqrt(max(loss, 0.0)) + blur)
+            _age(history, length, energy, error, grain, norm, scale)
+            if coarsely:
+                count, top = _read_contenders(coarse, short, unit, scores, places, history, left, length, nu), math.inf
+                if count > 1:
+                    count, top = _read_candidates(
+                        memories, rows, narrow, scores, places, history, length, count, nu, fine
+                    )
+            else:
+                count, top = _candidates(scores, places, left, error)
             pick, peak = -1, math.nan
-            if count > 0 and top + error > nu:
+            if count > 0 and top > nu:
                 pick = places[_NEAR, 0]
                 if count > 1:
                     _residual(query, memories, members, weights, used, residual)
@@ -156,12 +160,8 @@ def pursue(  # type: ignore[no-untyped-def]
                     pick, peak = _lowest_of_best(scores, places, count)
         score = math.nan
         if pick >= 0:
-            if guess[length] == pick:
-                fit[_COSINE, length] = guess_fit[_COSINE, length]
-            else:
-                depth = 0
-                members[_ROW, length] = rows[pick]
-                _inner_row(query, memories, gram64, length, members, fit, inner)
+            members[_ROW, length] = rows[pick]
+            _inner_row(query, memories, gram64, length, members, fit, inner)
             score = _score(fit, inner, members, weights, length, used)
             peak = score if math.isnan(peak) else peak
         if not by_cosine and (pick < 0 or peak <= nu + slack):
@@ -171,6 +171,8 @@ def pursue(  # type: ignore[no-untyped-def]
                 if tau >= 0.0 and patience - streak <= wanted:
                     wanted, reason = patience - streak, ADAPTIVE
                 _residual(query, memories, members, weights, used, residual)
+                if not (kept or wide):
+                    _read_stale(coarse, short, unit, scores, places, history, left, length, wanted)
                 _tail(memories, rows, residual, scores, places, history, left, wanted, order[length:])
                 for s in range(length, length + wanted):
                     weights[s], result[1, s], result[2, s] = 0.0, math.sqrt(max(loss, 0.0)), 0.0
@@ -199,26 +201,25 @@ def pursue(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _relevance(query, memories, rows, scores, places):  # type: ignore[no-untyped-def]
-    """Reads the pool once, finds its finite memories. Returns (how many these are, the largest norm among them)."""
-    size = rows.shape[0]
-    for i in range(0, size - 3, 4):
-        _read_four_relevances(memories, rows, query, scores, i)
-    for i in range(size - size % 4, size):
-        mine = memories[rows[i]]
-        scores[_RELEVANCE, i], scores[_SEEN, i] = _dot32(mine, query), _dot32(mine, mine)
+def _relevance(query, memories, rows, scores, places, coarse, kept):  # type: ignore[no-untyped-def]
+    """Reads the pool once, copies it into `coarse` unless a Gram is kept, and finds its finite memories.
+
+    Returns (how many these are, the largest norm among them).
+    """
     largest, alive = 0.0, 0
+    size = rows.shape[0]
     for i in range(size):
-        square = scores[_SEEN, i]
-        if not (math.isfinite(square) and math.isfinite(scores[_RELEVANCE, i])):
-            mine = memories[rows[i]]
-            if not _finite(mine):
-                continue
-            square = _dot64(mine, mine)  # finite, but float32 overflowed
-            scores[_RELEVANCE, i] = 0.0
+        mine = memories[rows[i]]
+        relevance, square, bits = _measure(mine, query)
+        if bits >= _INFINITE:
+            continue
+        if not (math.isfinite(square) and math.isfinite(relevance)):
+            square, relevance = _dot64(mine, mine), 0.0  # finite, but float32 overflowed
+        if not kept:
+            scores[_UNIT, i] = _copy(mine, bits, coarse[i], memories[rows[min(i + 1, size - 1)]])
         largest = max(largest, square)
-        scores[_SEEN, i] = scores[_RELEVANCE, i]
-        places[_STEP, i], places[_AHEAD, i] = 0, _NONE
+        scores[_RELEVANCE, i], scores[_SEEN, i] = relevance, relevance
+        places[_STEP, i] = 0
         places[_LIVE, alive] = i
         alive += 1
     return alive, math.sqrt(largest) * (1.0 + 1e-4)
@@ -244,13 +245,13 @@ def _most_relevant(query, memories, rows, scores, places, left, error):  # type:
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _age(history, length, energy, error, norm, scale):  # type: ignore[no-untyped-def]
+def _age(history, length, energy, error, grain, norm, scale):  # type: ignore[no-untyped-def]
     """How far a score read at each step can be off after `length` selections. Step 0 (the cosines) bounds nothing."""
-    history[_ENERGY, length], history[_ERROR, length] = energy, error
+    history[_ENERGY, length], history[_ERROR, length], history[_GRAIN, length] = energy, error, grain
     for s in range(1, length):
         moved = math.sqrt(max(history[_ENERGY, s] - energy, 0.0) + 1e-13 * scale)
         history[_RADIUS, s] = norm * moved + history[_ERROR, s]
-    history[_RADIUS, 0], history[_RADIUS, length] = math.inf, error
+    history[_RADIUS, 0], history[_GRAIN, 0], history[_RADIUS, length] = math.inf, 0.0, error
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
@@ -258,7 +259,7 @@ def _read_nothing(scores, places, left, length):  # type: ignore[no-untyped-def]
     """Leaves every score open, for float64 to decide."""
     for a in range(left):
         i = places[_LIVE, a]
-        scores[_SEEN, i], places[_STEP, i] = 0.0, length
+        scores[_SEEN, i], scores[_UNIT, i], places[_STEP, i] = 0.0, 0.0, length
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
@@ -268,7 +269,8 @@ def _read_gram(gram32, gram64, rows, members, weights, used, scores, places, lef
     for i in range(size):
         seen[i] = scores[_RELEVANCE, i]
     for a in range(left):
-        places[_STEP, places[_LIVE, a]] = length
+        i = places[_LIVE, a]
+        scores[_UNIT, i], places[_STEP, i] = 0.0, length
     straight = rows[size - 1] == size - 1 and rows[0] == 0
     for i in range(size if straight else 0):
         straight = straight and rows[i] == i
@@ -287,163 +289,117 @@ def _read_gram(gram32, gram64, rows, members, weights, used, scores, places, lef
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _guess(  # type: ignore[no-untyped-def]
-    query, memories, rows, weights, fit, lower, members, guess, guess_weights, guess_fit, guess_lower, guess_members,
-    inner, narrow, gram64, scores, places, left, length, used, nu, last, ridge, slack,
-):  # fmt: skip
-    """Puts the residual into `narrow[0]` and a guess of the next one into `narrow[1]`. Returns how many these are.
+def _read_contenders(coarse, short, unit, scores, places, history, left, length, nu):  # type: ignore[no-untyped-def]
+    """Reads the score of every memory that could be the best one or exceed nu, the likeliest first.
 
-    The guess is what the refit gives if the best of the hottest memories is the best of all; it runs on a copy. These
-    memories are read on the way. `guess[length]` is the memory; its inner products stand if the guess comes true.
+    Leaves those of them that may be the best in `places[_NEAR]`, the likeliest first. Returns how many these are.
     """
-    _residual(query, memories, members, weights, used, narrow[0])
-    guess[length] = _NONE
-    hot, todo = _hottest(scores, places, left, nu), places[_TODO]
-    pick, top = -1, -math.inf
-    for a in range(0, hot - 3, 4):
-        _read_four(memories, rows, narrow[0], scores, todo, a)
-    for a in range(hot - hot % 4, hot):
-        scores[_SEEN, todo[a]] = _dot32(memories[rows[todo[a]]], narrow[0])
-    for a in range(hot):
-        places[_STEP, todo[a]] = length
-        if scores[_SEEN, todo[a]] > top:
-            pick, top = todo[a], scores[_SEEN, todo[a]]
-    if length >= last or not top > nu:
-        return 1
-    for s in range(length):
-        guess_weights[s] = weights[s]
-        guess_members[_INSIDE, s], guess_members[_ROW, s] = members[_INSIDE, s], members[_ROW, s]
-        guess_fit[_COSINE, s] = fit[_COSINE, s]
-    for c in range(used):
-        guess_members[_SUPPORT, c] = members[_SUPPORT, c]
-        guess_fit[_Z, c], guess_fit[_W, c] = fit[_Z, c], fit[_W, c]
-        for e in range(c + 1):
-            guess_lower[c, e] = lower[c, e]
-    guess[length] = pick
-    guess_weights[length], guess_members[_ROW, length] = 0.0, rows[pick]
-    _inner_row(query, memories, gram64, length, guess_members, guess_fit, inner)
-    if not _score(guess_fit, inner, guess_members, guess_weights, length, used) > nu + slack:
-        return 1
-    used, nu = _refit(guess_fit, inner, guess_lower, guess_members, guess_weights, length + 1, used, ridge, slack)
-    _residual(query, memories, guess_members, guess_weights, used, narrow[1])
-    return 2
+    seen, units, step, live, near = scores[_SEEN], scores[_UNIT], places[_STEP], places[_LIVE], places[_NEAR]
+    radius, grain = history[_RADIUS], history[_GRAIN]
+    todo, waiting = places[_TODO], _likeliest(scores, places, left)
+    error, blur = radius[length], grain[length]
+    floor, a, count = nu - TIE, 0, _INT(0)
+    while True:
+        if waiting == 4 or a == left:
+            _read_coarsely(coarse, short, unit, scores, todo, waiting)
+            for t in range(waiting):
+                i = todo[t]
+                step[i] = length
+                floor = max(floor, seen[i] - error - blur * units[i] - TIE)
+                near[count] = i
+                count += 1
+            waiting = 0
+            if a == left:
+                break
+        i = live[a]
+        a += 1
+        if step[i] != length and seen[i] + radius[step[i]] + grain[step[i]] * units[i] >= floor:
+            todo[waiting] = i
+            waiting += 1
+    still = _INT(0)
+    for c in range(count):
+        i = near[c]
+        if seen[i] + error + blur * units[i] >= floor:
+            near[still] = i
+            still += 1
+    return still
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _hottest(scores, places, left, nu):  # type: ignore[no-untyped-def]
-    """The `_HOT` highest of the last scores above nu: their memories into `places[_TODO]`. Returns how many."""
+def _read_coarsely(coarse, short, unit, scores, todo, count):  # type: ignore[no-untyped-def]
+    """Scores of the memories `todo[:count]`, at most four, from their copies."""
+    if count == 4:
+        i, j, k, m = todo[0], todo[1], todo[2], todo[3]
+        s, t, u, v = _products(coarse, i, j, k, m, short)
+        scores[_SEEN, i], scores[_SEEN, j] = s * unit * scores[_UNIT, i], t * unit * scores[_UNIT, j]
+        scores[_SEEN, k], scores[_SEEN, m] = u * unit * scores[_UNIT, k], v * unit * scores[_UNIT, m]
+    else:
+        for c in range(count):
+            i = todo[c]
+            scores[_SEEN, i] = _products(coarse, i, i, i, i, short)[0] * unit * scores[_UNIT, i]
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _likeliest(scores, places, left):  # type: ignore[no-untyped-def]
+    """The four memories with the highest last scores into `places[_TODO]`; none where fewer are left."""
+    if left < 4:
+        return 0
     seen, live, todo = scores[_SEEN], places[_LIVE], places[_TODO]
-    count, least = 0, nu
+    count, least = 0, -math.inf
     for a in range(left):
         i = live[a]
-        value = seen[i]
-        if value > least:
-            at = min(count, _HOT - 1)
+        if count < 4 or seen[i] > least:
+            at = min(count, 3)
             count = at + 1
-            while at > 0 and seen[todo[at - 1]] < value:
+            while at > 0 and seen[todo[at - 1]] < seen[i]:
                 todo[at] = todo[at - 1]
                 at -= 1
             todo[at] = i
-            if count == _HOT:
-                least = seen[todo[_HOT - 1]]
-    return count
-
-
-@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _read_contenders(  # type: ignore[no-untyped-def]
-    memories, rows, narrow, scores, places, history, left, length, begun, depth, nu, error
-):
-    """Reads the float32 score of every memory that could be the best one or exceed nu, the likeliest first.
-
-    At step `begun` the guessed next scores are read along; at the step after they are there.
-    """
-    seen, step, live, radius = scores[_SEEN], places[_STEP], places[_LIVE], history[_RADIUS]
-    floor, now = nu - TIE, length - begun
-    if now > 0:
-        ahead, following = places[_AHEAD], scores[_NEXT]
-        for a in range(left):
-            i = live[a]
-            if ahead[i] == begun:
-                seen[i], step[i] = following[i], length
-    for a in range(left):
-        i = live[a]
-        if step[i] == length:
-            floor = max(floor, seen[i] - error - TIE)
-    todo, waiting = places[_TODO], 0
-    if now > 0:
-        waiting = _likeliest(scores, places, left, length)
-    a = 0
-    while True:
-        if waiting == 4 or a == left:
-            for t in range(waiting):
-                places[_STEP, todo[t]] = length
-            if waiting < 4:
-                for t in range(waiting):
-                    scores[_SEEN, todo[t]] = _dot32(memories[rows[todo[t]]], narrow[now])
-                return
-            if depth == 2 and now == 0:
-                _read_four_twice(memories, rows, narrow[0], narrow[1], scores, todo)
-                for t in range(4):
-                    places[_AHEAD, todo[t]] = begun
-            else:
-                _read_four(memories, rows, narrow[now], scores, todo, _INT(0))
-            for t in range(4):
-                floor = max(floor, seen[todo[t]] - error - TIE)
-            waiting = 0
-            if a == left:
-                return
-        i = live[a]
-        a += 1
-        if step[i] != length and seen[i] + radius[step[i]] >= floor:
-            todo[waiting] = i
-            waiting += 1
-
-
-@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _likeliest(scores, places, left, length):  # type: ignore[no-untyped-def]
-    """The four unread memories with the highest last scores into `places[_TODO]`; none where fewer are unread.
-
-    They are marked as read.
-    """
-    i, j, k, m = -1, -1, -1, -1
-    s, t, u, v = -math.inf, -math.inf, -math.inf, -math.inf
-    for a in range(left):
-        p = places[_LIVE, a]
-        value = scores[_SEEN, p]
-        if places[_STEP, p] != length and (value > v or m < 0):
-            if value > t or j < 0:
-                v, m, u, k = u, k, t, j
-                if value > s or i < 0:
-                    t, j, s, i = s, i, value, p
-                else:
-                    t, j = value, p
-            elif value > u or k < 0:
-                v, m, u, k = u, k, value, p
-            else:
-                v, m = value, p
-    if m < 0:
-        return 0
-    places[_TODO, 0], places[_TODO, 1], places[_TODO, 2], places[_TODO, 3] = i, j, k, m
-    places[_STEP, i], places[_STEP, j], places[_STEP, k], places[_STEP, m] = length, length, length, length
+            least = seen[todo[count - 1]]
     return 4
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _candidates(scores, places, left, length, error):  # type: ignore[no-untyped-def]
-    """Memories read at step `length` whose score may be the largest. Returns (how many, the largest read)."""
-    seen, step, live = scores[_SEEN], places[_STEP], places[_LIVE]
+def _candidates(scores, places, left, error):  # type: ignore[no-untyped-def]
+    """Of all memories, just read, those that may be the best. Returns (how many, what none of them exceeds)."""
+    seen, live = scores[_SEEN], places[_LIVE]
     top, count = -math.inf, _INT(0)
     for a in range(left):
-        i = live[a]
-        if step[i] == length and seen[i] > top:
-            top = seen[i]
-    floor = top - 2.0 * error - TIE
+        top = max(top, seen[live[a]])
     for a in range(left):
         i = live[a]
-        if seen[i] >= floor and step[i] == length:
+        if seen[i] >= top - 2.0 * error - TIE:
             places[_NEAR, count] = i
             count += 1
-    return count, top
+    return count, top + error
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _read_candidates(memories, rows, narrow, scores, places, history, length, count, nu, error):  # type: ignore[no-untyped-def]
+    """Reads the candidates in float32, the likeliest first, but those that no longer can be the best one or exceed nu.
+
+    Returns (how many may still be the best, what none of them exceeds).
+    """
+    near, exact, seen, units = places[_NEAR], scores[_EXACT], scores[_SEEN], scores[_UNIT]
+    blur, grain = history[_RADIUS, length], history[_GRAIN, length]
+    top, first, read, still = -math.inf, 0, _INT(0), _INT(0)
+    for c in range(1, count):
+        if seen[near[c]] > seen[near[first]]:
+            first = c
+    near[0], near[first] = near[first], near[0]
+    for c in range(count):
+        i = near[c]
+        if seen[i] + blur + grain * units[i] >= max(top - error, nu) - TIE:
+            exact[i] = _dot32(memories[rows[i]], narrow)
+            top = max(top, exact[i])
+            near[read] = i
+            read += 1
+    for c in range(read):
+        i = near[c]
+        if exact[i] >= top - 2.0 * error - TIE:
+            near[still] = i
+            still += 1
+    return still, top + error
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
@@ -469,13 +425,33 @@ def _forget(places, left, pick):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _read_stale(coarse, short, unit, scores, places, history, left, length, wanted):  # type: ignore[no-untyped-def]
+    """Reads what was last read at an earlier step and may belong to the `wanted` best, to tell these more closely."""
+    cut = _wanted_th_lower_bound(scores, places, history, left, wanted)
+    seen, units, step, live, todo = scores[_SEEN], scores[_UNIT], places[_STEP], places[_LIVE], places[_TODO]
+    waiting = 0
+    for a in range(left):
+        i = live[a]
+        s = step[i]
+        if s != length and seen[i] + history[_RADIUS, s] + history[_GRAIN, s] * units[i] >= cut - TIE:
+            todo[waiting] = i
+            step[i] = length
+            waiting += 1
+            if waiting == 4:
+                _read_coarsely(coarse, short, unit, scores, todo, waiting)
+                waiting = 0
+    _read_coarsely(coarse, short, unit, scores, todo, waiting)
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _tail(memories, rows, residual, scores, places, history, left, wanted, order):  # type: ignore[no-untyped-def]
     """After saturation: the next `wanted` of the path, by final score, into `order`."""
     cut = _wanted_th_lower_bound(scores, places, history, left, wanted)
     count = _INT(0)
     for a in range(left):
         i = places[_LIVE, a]
-        if scores[_SEEN, i] + history[_RADIUS, places[_STEP, i]] >= cut - TIE:
+        s = places[_STEP, i]
+        if scores[_SEEN, i] + history[_RADIUS, s] + history[_GRAIN, s] * scores[_UNIT, i] >= cut - TIE:
             scores[_EXACT, i] = _dot64(memories[rows[i]], residual)
             places[_NEAR, count] = i
             count += 1
@@ -500,7 +476,8 @@ def _wanted_th_lower_bound(scores, places, history, left, wanted):  # type: igno
     heap, count = scores[_HEAP], 0
     for a in range(left):
         i = places[_LIVE, a]
-        value = scores[_SEEN, i] - history[_RADIUS, places[_STEP, i]]
+        s = places[_STEP, i]
+        value = scores[_SEEN, i] - history[_RADIUS, s] - history[_GRAIN, s] * scores[_UNIT, i]
         if count < wanted:
             at = count
             count += 1
@@ -748,60 +725,123 @@ def _dot32(row, vector):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
-def _read_four(memories, rows, vector, scores, todo, at):  # type: ignore[no-untyped-def]
-    """Products of the memories `todo[at : at + 4]` with one vector, into `scores[_SEEN]`."""
-    i, j, k, m = todo[at], todo[at + 1], todo[at + 2], todo[at + 3]
-    a, b, c, d = memories[rows[i]], memories[rows[j]], memories[rows[k]], memories[rows[m]]
-    s, t, u, v = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
-    for e in range(vector.shape[0]):
-        x = vector[e]
-        s += a[e] * x
-        t += b[e] * x
-        u += c[e] * x
-        v += d[e] * x
-    scores[_SEEN, i], scores[_SEEN, j], scores[_SEEN, k], scores[_SEEN, m] = s, t, u, v
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _copy(row, bits, out, following):  # type: ignore[no-untyped-def]
+    """`row` in 8 bits: `out` times the value returned, each entry off by at most `_HALF` of it.
+
+    Meanwhile the row `following`, the one to be read next, is fetched: else memory would rest while this computes.
+    """
+    factor, unit = _grid(bits, 127.0)
+    for start in range(0, row.shape[0], _BLOCK):
+        end = min(start + _BLOCK, row.shape[0])
+        for c in range(start, end, 16):
+            _fetch(following, c)
+        _integers(row[start:end], factor, out[start:end])
+    return unit
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _shorten(row, out):  # type: ignore[no-untyped-def]
+    """The same in as many of 16 bits as products with a copy can have without overflow; then zeros."""
+    most = min(32767.0, math.floor((2.0**31 - 1.0) / (128.0 * out.shape[0])))
+    factor, unit = _grid(_measure(row, row)[2], most)
+    _integers(row, factor, out)
+    for c in range(row.shape[0], out.shape[0]):
+        out[c] = 0
+    return unit
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _grid(bits, most):  # type: ignore[no-untyped-def]
+    """(factor, unit) from a vector whose largest magnitude has these bits to integers up to `most`, and back."""
+    peak = np.float64(np.int32(bits).view(np.float32))
+    if peak < _TINY:
+        return np.float32(0.0), 2.0 * peak
+    return np.float32(most / peak), peak / most
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath={"contract"})
+def _integers(row, factor, out):  # type: ignore[no-untyped-def]
+    """The multiples, rounded. Nothing is beyond the bounds of `out`: these make for the instruction that packs."""
+    to, least, most, shift = out.dtype.type, np.int32(-32768), np.int32(32767), np.float32(_INTEGER)
+    if out.itemsize == 1:
+        least, most = np.int32(-128), np.int32(127)
+    for c in range(row.shape[0]):
+        bits = np.float32(row[c] * factor + shift).view(np.int32)
+        out[c] = to(min(max(np.int32(bits - np.int32(_INTEGER_BITS)), least), most))
+
+
+@intrinsic
+def _fetch(context, row, place):  # type: ignore[no-untyped-def]
+    """Asks for `row[place]` to be brought into cache; 16 float32 come at a time."""
+    return types.void(row, place), _emit_fetch
+
+
+def _emit_fetch(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    row = context.make_array(signature.args[0])(context, builder, arguments[0])
+    place = context.cast(builder, arguments[1], signature.args[1], types.intp)
+    flag, address = ir.IntType(32), builder.bitcast(builder.gep(row.data, [place]), ir.IntType(8).as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [address.type, flag, flag, flag])
+    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(fetch, [address, flag(0), flag(3), flag(1)])  # to read, to keep, data
+    return context.get_dummy_value()
+
+
+@intrinsic
+def _products(context, coarse, i, j, k, m, short):  # type: ignore[no-untyped-def]
+    """Products of the rows i, j, k and m of `coarse` with `short`: four int32.
+
+    Written in LLVM's language because its vectoriser does not find the instruction that x86 and ARM have for this,
+    multiply and add pairs; from pairs that are told, every machine makes the best that it has.
+    """
+    signature = types.UniTuple(types.int32, 4)(coarse, i, j, k, m, short)
+    return signature, _emit_products
+
+
+def _emit_products(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    word, lane = ir.IntType(64), ir.IntType(32)
+    full, half = ir.VectorType(lane, LANES), ir.VectorType(lane, LANES // 2)
+    even, odd = (ir.Constant(half, list(range(first, LANES, 2))) for first in (0, 1))
+    copies, vector = (
+        context.make_array(signature.args[n])(context, builder, arguments[n]) for n in (0, len(arguments) - 1)
+    )
+    width = builder.extract_value(vector.shape, 0)
+    rows = [
+        builder.gep(
+            copies.data, [builder.mul(context.cast(builder, arguments[n], signature.args[n], types.intp), width)]
+        )
+        for n in range(1, 5)
+    ]
+    totals = [cgutils.alloca_once_value(builder, ir.Constant(half, [0] * (LANES // 2))) for _ in rows]
+
+    def entries(start, at, bits):  # type: ignore[no-untyped-def]
+        held = ir.VectorType(ir.IntType(bits), LANES).as_pointer()
+        return builder.sext(builder.load(builder.bitcast(builder.gep(start, [at]), held), align=1), full)
+
+    steps = cgutils.for_range_slice(builder, ir.Constant(word, 0), width, ir.Constant(word, LANES))
+    with steps as (at, _):
+        factors = entries(vector.data, at, 16)  # type: ignore[no-untyped-call]
+        for row, total in zip(rows, totals, strict=True):
+            products = builder.mul(entries(row, at, 8), factors)  # type: ignore[no-untyped-call]
+            pairs = [builder.shuffle_vector(products, ir.Constant(full, ir.Undefined), mask) for mask in (even, odd)]
+            builder.store(builder.add(builder.load(total), builder.add(*pairs)), total)
+    name = f"llvm.vector.reduce.add.v{LANES // 2}i32"
+    add = cgutils.get_or_insert_function(builder.module, ir.FunctionType(lane, [half]), name)
+    return context.make_tuple(
+        builder, signature.return_type, [builder.call(add, [builder.load(total)]) for total in totals]
+    )
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
-def _read_four_twice(memories, rows, vector, following, scores, todo):  # type: ignore[no-untyped-def]
-    """Products of the memories `todo[:4]` with two vectors, into `scores[_SEEN]` and `scores[_NEXT]`."""
-    i, j, k, m = todo[0], todo[1], todo[2], todo[3]
-    a, b, c, d = memories[rows[i]], memories[rows[j]], memories[rows[k]], memories[rows[m]]
-    s, t, u, v = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
-    s2, t2, u2, v2 = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
-    for e in range(vector.shape[0]):
-        x, y = vector[e], following[e]
-        s += a[e] * x
-        t += b[e] * x
-        u += c[e] * x
-        v += d[e] * x
-        s2 += a[e] * y
-        t2 += b[e] * y
-        u2 += c[e] * y
-        v2 += d[e] * y
-    scores[_SEEN, i], scores[_SEEN, j], scores[_SEEN, k], scores[_SEEN, m] = s, t, u, v
-    scores[_NEXT, i], scores[_NEXT, j], scores[_NEXT, k], scores[_NEXT, m] = s2, t2, u2, v2
-
-
-@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
-def _read_four_relevances(memories, rows, query, scores, i):  # type: ignore[no-untyped-def]
-    """Products of the memories `i` to `i + 3` with the query and with themselves."""
-    a, b, c, d = memories[rows[i]], memories[rows[i + 1]], memories[rows[i + 2]], memories[rows[i + 3]]
-    s, t, u, v = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
-    ss, tt, uu, vv = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
-    for e in range(query.shape[0]):
-        x = query[e]
-        s += a[e] * x
-        t += b[e] * x
-        u += c[e] * x
-        v += d[e] * x
-        ss += a[e] * a[e]
-        tt += b[e] * b[e]
-        uu += c[e] * c[e]
-        vv += d[e] * d[e]
-    scores[_RELEVANCE, i], scores[_RELEVANCE, i + 1], scores[_RELEVANCE, i + 2], scores[_RELEVANCE, i + 3] = s, t, u, v
-    scores[_SEEN, i], scores[_SEEN, i + 1], scores[_SEEN, i + 2], scores[_SEEN, i + 3] = ss, tt, uu, vv
+def _measure(row, query):  # type: ignore[no-untyped-def]
+    """(product with the query, squared norm, bits of the largest magnitude: these sort as their floats do)."""
+    product, square, peak = np.float32(0.0), np.float32(0.0), np.int32(0)
+    for c in range(query.shape[0]):
+        x = np.float32(row[c])
+        product += x * query[c]
+        square += x * x
+        peak = max(peak, np.int32(x.view(np.int32) & np.int32(_UNSIGNED)))
+    return product, square, np.int32(peak)
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
@@ -822,11 +862,3 @@ def _dots64(a, b, c, d, vector):  # type: ignore[no-untyped-def]
         u += np.float64(c[e]) * x
         v += np.float64(d[e]) * x
     return s, t, u, v
-
-
-@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _finite(row):  # type: ignore[no-untyped-def]
-    for c in range(row.shape[0]):  # noqa: SIM110
-        if not math.isfinite(row[c]):
-            return False
-    return True

@@ -81,21 +81,24 @@ def draw(results: Results, statistics: Statistics) -> dict[str, str]:
 
 
 def coverage_figure(results: Results, statistics: Statistics) -> str | None:
-    """Coverage at each budget with 95 % bands over conversations, or over questions where there is one conversation.
-
-    More than `BANDS` series have no band: so many would hide each other. None if no arm has a value.
-    """
+    """Coverage at each budget; None if no arm has a value."""
     data = coverage_data(results, statistics)
-    if data.is_empty():
-        return None
+    return None if data.is_empty() else _svg(coverage_chart(data))
+
+
+def coverage_chart(data: pl.DataFrame, panels: Mapping[str, str] = COVERAGE) -> alt.HConcatChart:
+    """`coverage_data` with 95 % bands over conversations, or over questions where there is one conversation.
+
+    More than `BANDS` series have no band: so many would hide each other.
+    """
     series = list(dict.fromkeys(data["series"]))
     budgets = list(dict.fromkeys(data.sort("order")["budget"]))
-    panels = [_coverage_panel(data, name, title, series, budgets) for name, title in COVERAGE.items()]
-    return _svg(alt.hconcat(*panels, spacing=28))
+    drawn = [_coverage_panel(data, name, title, series, budgets) for name, title in panels.items()]
+    return alt.hconcat(*drawn, spacing=28)
 
 
-def coverage_data(results: Results, statistics: Statistics) -> pl.DataFrame:
-    """A row per arm and coverage measure: `series, budget, order, part, metric, value, low, high`.
+def coverage_data(results: Results, statistics: Statistics, panels: Mapping[str, str] = COVERAGE) -> pl.DataFrame:
+    """A row per arm and measure of `panels`: `series, budget, order, part, metric, value, low, high`.
 
     A completion budget is written short, `C6+10`: ten records and what six calls add.
 
@@ -105,7 +108,7 @@ def coverage_data(results: Results, statistics: Statistics) -> pl.DataFrame:
     names = _series_names(results)
     for order, group in enumerate(statistics.groups):
         for arm in group.arms:
-            for metric in COVERAGE:
+            for metric in panels:
                 found = statistics.estimates[Cell(arm.label, ALL, metric)]
                 by_cluster = found.cluster_low is not None
                 low, high = (found.cluster_low, found.cluster_high) if by_cluster else (found.low, found.high)
@@ -197,7 +200,11 @@ def _latency_panel(data: pl.DataFrame, title: str, kind: Any, last: bool) -> alt
     return alt.layer(span, middle, tail).properties(width=520, height=alt.Step(20))
 
 
-def _svg(chart: alt.Chart | alt.HConcatChart | alt.VConcatChart) -> str:
-    spec = chart.to_dict()
-    spec["config"] = dict(CONFIG)
-    return str(vl_convert.vegalite_to_svg(spec))
+def finished(chart: alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart) -> dict[str, Any]:
+    """A chart as Vega-Lite in the reports' style; not checked against its schema again, which is half of the work."""
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    return {**spec, "config": dict(CONFIG)}
+
+
+def _svg(chart: alt.HConcatChart | alt.VConcatChart) -> str:
+    return str(vl_convert.vegalite_to_svg(finished(chart)))

@@ -7,8 +7,9 @@ import polars as pl
 
 from reports.results import Arm
 from storage.digests import digest
+from storage.holdings import imported, records
 from storage.lake import Lake
-from storage.schemas import ANSWERS, GOLD, IMPORTED, QUESTIONS, RECORDS, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.schemas import ANSWERS, GOLD, QUESTIONS, RANKINGS, SCORES, SELECTIONS, STATES, VERDICTS
 
 BASELINE = "hybrid"
 
@@ -21,6 +22,7 @@ class StoreAddresses:
     store: str
     selections: Sequence[str]
     scores: str
+    rankings: str
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,15 @@ class Frames:
     reuse: dict[str, int]
 
 
-def load(lake: Lake, addresses: Addresses, arms: Sequence[Arm]) -> Frames:
+def load(
+    lake: Lake, addresses: Addresses, arms: Sequence[Arm], unsealed: tuple[pl.DataFrame, pl.DataFrame] | None = None
+) -> Frames:
     """Every expected cell with what the lake holds of it; what is missing is null.
 
+    `unsealed`: rows of the questions and of the gold table where the lake has none in the clear.
     Reads only. The frames' columns are those that `Results` documents.
     """
-    questions = _questions(lake, addresses)
+    questions = _questions(lake, addresses, unsealed)
     expected = pl.DataFrame({"arm": [arm.label for arm in arms]}, schema={"arm": pl.String}).join(
         questions.select("question_id", "conversation_id", "kind"), how="cross"
     )
@@ -72,14 +77,25 @@ def load(lake: Lake, addresses: Addresses, arms: Sequence[Arm]) -> Frames:
     )
 
 
-def _questions(lake: Lake, addresses: Addresses) -> pl.DataFrame:
+def _questions(lake: Lake, addresses: Addresses, unsealed: tuple[pl.DataFrame, pl.DataFrame] | None) -> pl.DataFrame:
+    tables = (lake.table(QUESTIONS, addresses.dataset), lake.table(GOLD, addresses.gold))
+    asked, answers = unsealed or (tables[0].read(), tables[1].read())
     order = pl.DataFrame({"id": list(addresses.question_ids)}, schema={"id": pl.String})
-    rows = order.join(lake.table(QUESTIONS, addresses.dataset).read(), on="id", how="left", maintain_order="left")
-    gold = lake.table(GOLD, addresses.gold).read(["question_id", "answer", "turn_ids"])
+    rows = order.join(asked, on="id", how="left", maintain_order="left")
+    gold = answers.select("question_id", "answer", "turn_ids", "abstention")
     return (
         rows.rename({"id": "question_id"})
         .join(gold, on="question_id", how="left", maintain_order="left")
-        .select("question_id", "conversation_id", "kind", "text", "asked_at", "answer", gold_turn_ids="turn_ids")
+        .select(
+            "question_id",
+            "conversation_id",
+            "kind",
+            "text",
+            "asked_at",
+            "answer",
+            "abstention",
+            gold_turn_ids="turn_ids",
+        )
     )
 
 
@@ -93,12 +109,14 @@ def _selected(lake: Lake, store: StoreAddresses, arms: Sequence[Arm], addresses:
     key = ["question_id", "evidence_hash"]
     states = lake.table(STATES, store.store).read([*key, "tokens"])
     scores = lake.table(SCORES, store.scores).read()
+    rankings = lake.table(RANKINGS, store.rankings).read()
     return (
         selections.with_columns(
             records=pl.col("record_ids").list.len().cast(pl.Int64), calls=pl.col("calls").cast(pl.Int64)
         )
         .join(states, on=key, how="left")
         .join(scores, on=key, how="left")
+        .join(rankings, on=["arm", "question_id"], how="left")
     )
 
 
@@ -173,8 +191,7 @@ def _records(lake: Lake, addresses: Addresses) -> pl.DataFrame:
         "source_turn_ids",
     ]
     frames = [
-        pl.concat([lake.table(table, store.store).read(columns) for table in (RECORDS, IMPORTED)])
-        .sort("conversation_id", "position")
+        pl.concat([made(lake, store.store).select(columns) for made in (records, imported)])
         .select(pl.lit(store.name).alias("store"), *columns)
         .with_columns(pl.col("position").cast(pl.Int64))
         for store in addresses.stores

@@ -2,19 +2,25 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
 
+from reports.calibration_tables import calibration_tables
+from reports.comparison_tables import kinds_table, paired_tables, subset_tables
+from reports.comparisons import Comparison, Contrast, compare, comparison_rows
 from reports.completion_tables import completion_tables
 from reports.explorer import explorer_page
 from reports.figures import draw
 from reports.files import csv, inline, templates, write
-from reports.findings import Finding, findings, points, verdict
+from reports.findings import Finding, findings, points
 from reports.folds import by_fold, fold_rows
+from reports.overview_figures import overview
 from reports.published import published
+from reports.rates import Rate, rate_rows, rates
 from reports.results import EVIDENCE_METRICS, Arm, Results
 from reports.shown import Block, Fact, Head, Row, Shown, Table, interval, number_of
 from reports.tables import (
@@ -36,35 +42,51 @@ QUESTION = "Does the reader hand the agent enough evidence to answer?"
 DIGEST = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 SHORT_DIGEST = 16
 OFFLINE = "offline"
+PICTURES = ("cost", "differences", "kinds", "reuse")  # budgets are drawn as coverage
 
 
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """Write the report into `folder`, each file whole or not at all; returns what was written by name.
 
-    Names: `report` and `questions` (html), `markdown`, `main`, `clustered` and, of a run with folds, `folds` (csv), one
-    per figure (svg).
+    Names: `report` and, of an open split, `questions` (html), `markdown`, `main`, `clustered`, `comparisons`, `rates`
+    and, of a run with folds, `folds` (csv), one per figure (svg), and `cost_data`, `differences_data`, `kinds_data`,
+    `reuse_data` (csv) of those that have any.
     Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
     """
     statistics = summarise(results)
+    comparisons, shares = compare(results), rates(results)
     figures = draw(results, statistics)
-    view = _view(results, statistics, figures)
+    pictures = overview(results, statistics, comparisons, PICTURES)
+    view = _view(results, statistics, comparisons, shares, figures)
+    view |= {"pictures": {own.name: (own, inline(own.svg)) for own in pictures}}
     pages = _templates()
     texts = {
         "report": ("report.html", pages.get_template("report.html.j2").render(view)),
         "markdown": ("report.md", pages.get_template("report.md.j2").render(view)),
         "main": ("main.csv", csv(main_rows(results, statistics))),
         "clustered": ("clustered.csv", csv(clustered_rows(results, statistics))),
-        "questions": ("questions.html", explorer_page(results)),
+        "comparisons": ("comparisons.csv", csv(comparison_rows(comparisons))),
+        "rates": ("rates.csv", csv(rate_rows(shares))),
     }
+    if results.sealing is None:  # the page tells questions and gold, which stay sealed in the lake
+        texts["questions"] = ("questions.html", explorer_page(results))
     if results.folds:
         texts["folds"] = ("folds.csv", csv(fold_rows(results, tuple(EVIDENCE_METRICS))))
     texts |= {name: (f"{name}.svg", svg) for name, svg in figures.items()}
+    texts |= {own.name: (f"{own.name}.svg", own.svg) for own in pictures}
+    texts |= {f"{own.name}_data": (f"{own.name}.csv", csv(own.data)) for own in pictures}
     folder.mkdir(parents=True, exist_ok=True)
     return {name: write(folder / file, text) for name, (file, text) in texts.items()}
 
 
-def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) -> dict[str, Any]:
-    found = findings(results, statistics)
+def _view(
+    results: Results,
+    statistics: Statistics,
+    comparisons: Mapping[Contrast, Comparison],
+    shares: Mapping[Cell, Mapping[str, Rate]],
+    figures: Mapping[str, str],
+) -> dict[str, Any]:
+    found = findings(results, statistics, comparisons)
     return {
         "title": results.title,
         "question": QUESTION,
@@ -78,7 +100,12 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         "completion": completion_tables(results),
         "published": published().source,
         "folds": [_fold_table(results, statistics, measure) for measure in _fold_measures(results, statistics)],
-        "differences": _difference_table(statistics),
+        "differences": _marked(_difference_table(statistics, comparisons), results, statistics),
+        "paired": paired_tables(results, statistics, comparisons, "evidence"),
+        "paired_scores": paired_tables(results, statistics, comparisons, "judged"),
+        "paired_kinds": kinds_table(results, statistics, comparisons),
+        "subsets": subset_tables(results, statistics, comparisons, shares, "evidence"),
+        "subset_scores": subset_tables(results, statistics, comparisons, shares, "judged"),
         "by_kind": [
             _kind_table(results, statistics, measure)
             for measure in sorted(_named(statistics, "evidence"), key=lambda m: m.name != PRIMARY)
@@ -89,6 +116,7 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
             [*_named(statistics, "cost"), *_named(statistics, "count"), *_named(statistics, "latency")],
         ),
         "scores": _score_table(results, statistics),
+        "calibration": calibration_tables(results, statistics),
         "scores_by_kind": [_kind_table(results, statistics, m) for m in _score_measures(results, statistics)],
         "evidence_terms": _terms(statistics, "evidence"),
         "cost_terms": [*_terms(statistics, "cost"), *_terms(statistics, "count"), *_terms(statistics, "latency")],
@@ -98,6 +126,7 @@ def _view(results: Results, statistics: Statistics, figures: Mapping[str, str]) 
         "facts": [_fact(label, value) for label, value in results.facts.items()],
         "identity": [_digest(name, value) for name, value in results.identity.items()],
         "ceilings": [a.label for a in results.arms if a.uses_gold],
+        "sealing": results.sealing.lines() if results.sealing else [],
     }
 
 
@@ -202,7 +231,7 @@ def _kind_table(results: Results, statistics: Statistics, measure: Measure) -> T
     return _table(f"{measure.head}{label} by category, %", heads, statistics.groups, show)
 
 
-def _difference_table(statistics: Statistics) -> Table | None:
+def _difference_table(statistics: Statistics, comparisons: Mapping[Contrast, Comparison]) -> Table | None:
     """Arm minus hybrid at the same budget; None if no arm has a baseline."""
     columns = _named(statistics, "evidence")
     heads = [Head(measure.head, measure.definition) for measure in columns]
@@ -212,8 +241,9 @@ def _difference_table(statistics: Statistics) -> Table | None:
     ]
 
     def show(_: BudgetGroup, arm: Arm, place: int) -> tuple[Shown, Estimate]:
-        found = statistics.differences[Cell(arm.label, ALL, columns[place].name)]
-        mark = "" if found.value is None else verdict(found)
+        compared = comparisons[Contrast(arm.label, statistics.baselines[arm.label], ALL, columns[place].name)]
+        found = compared.difference
+        mark = "" if found.value is None else compared.verdict
         value = points(found.value)
         by_question = interval(found.low, found.high, points, " to ")
         by_cluster = interval(found.cluster_low, found.cluster_high, points, " to ")
@@ -221,6 +251,21 @@ def _difference_table(statistics: Statistics) -> Table | None:
 
     kept = [group for group in groups if group.ranked]
     return _table("Difference from hybrid, percentage points", heads, kept, show) if kept else None
+
+
+def _marked(table: Table | None, results: Results, statistics: Statistics) -> Table | None:
+    """On a sealed split a comparison that was not declared says so."""
+    sealing = results.sealing
+    if table is None or sealing is None:
+        return table
+
+    def row(own: Row) -> Row:
+        if sealing.is_declared(own.label, statistics.baselines[own.label]):
+            return own
+        return replace(own, note="; ".join(filter(None, [own.note, "exploratory"])))
+
+    blocks = tuple(replace(block, rows=tuple(map(row, block.rows))) for block in table.blocks)
+    return replace(table, blocks=blocks)
 
 
 def _unbroken(names: Sequence[str]) -> str:

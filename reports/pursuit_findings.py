@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.findings import Verdict, percent, points, verdict
+from reports.comparisons import Verdict, verdict
+from reports.findings import percent, points
 from reports.pursuit_analysis import DIFFERENCE, OVERLAP_BUDGETS, PAIRS_GROUP, PAPER_GROUP, Found, Key
 from reports.tables import ALL, Estimate
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from reports.comparisons import verdict
 from reports.files import csv, inline, templates, write
-from reports.findings import percent, points, verdict
+from reports.findings import percent, points
 from reports.page import DIGEST, SHORT_DIGEST
 from reports.pursuit_analysis import (
     CURVES,

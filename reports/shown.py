@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reports.findings import points, verdict
+from reports.comparisons import verdict
+from reports.findings import points
 from reports.tables import Estimate, Measure
 
 

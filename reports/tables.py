@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from reports.intervals import Floats, Integers, Means, bootstrap_means
-from reports.results import EVIDENCE_METRICS, Arm, Results
+from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
 
 ALL = "all"
 PRIMARY = "complete_evidence"
@@ -116,11 +116,10 @@ class BudgetGroup:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Every number of a report. `differences`: arm minus `baselines[arm]` over questions defined for both."""
+    """Every number of a report but its comparisons, which are between an arm and `baselines[arm]`."""
 
     measures: tuple[Measure, ...]
     estimates: Mapping[Cell, Estimate]
-    differences: Mapping[Cell, Estimate]
     baselines: Mapping[str, str]
     groups: tuple[BudgetGroup, ...]
 
@@ -167,28 +166,33 @@ def judged_measures(judge: str) -> tuple[Measure, Measure]:
 
 
 def summarise(results: Results) -> Statistics:
-    """Compute every estimate, interval and paired difference of a report, once.
+    """Compute every estimate and interval of a report, once.
 
     Resamples depend on `results.seed` and the kind alone, so adding an arm moves no other arm's interval.
     Raises `ValueError` if a cell or verdict names an unknown arm or question, or appears twice.
     """
-    grid = _Grid.of(results)
+    grid = Grid.of(results)
     columns = grid.columns()
-    baselines = baseline_of(results.arms)
     estimates: dict[Cell, Estimate] = {}
-    differences: dict[Cell, Estimate] = {}
     for kind in (ALL, *results.kinds):
         rows = grid.rows(kind)
-        cells, values = _stack(kind, rows, columns, baselines)
-        rng = np.random.default_rng([results.seed, zlib.crc32(kind.encode())])
-        means = bootstrap_means(values, grid.conversations[rows], samples=results.samples, rng=rng)
-        found = estimates_of(means)
-        split = len(columns)
-        estimates |= dict(zip(cells[:split], found[:split], strict=True))
-        differences |= dict(zip(cells[split:], found[split:], strict=True))
+        values = [column[rows] for column in columns.values()]
+        means = bootstrap_means(
+            np.column_stack(values) if values else np.empty((len(rows), 0)),
+            grid.conversations[rows],
+            samples=results.samples,
+            rng=resamples_of(results.seed, kind),
+        )
+        cells = [Cell(arm, kind, name) for arm, name in columns]
+        estimates |= dict(zip(cells, estimates_of(means), strict=True))
         estimates |= _latencies(kind, rows, results.arms, grid.latency)
         estimates |= _stopped(kind, rows, results.arms, grid.stopped)
-    return Statistics(measures(results), estimates, differences, baselines, _groups(results.arms, estimates))
+    return Statistics(measures(results), estimates, baseline_of(results.arms), _groups(results.arms, estimates))
+
+
+def resamples_of(seed: int, what: str) -> np.random.Generator:
+    """Where the resamples of a kind (or of another named set of questions) come from."""
+    return np.random.default_rng([seed, zlib.crc32(what.encode())])
 
 
 def main_rows(results: Results, statistics: Statistics | None = None) -> pl.DataFrame:
@@ -244,11 +248,11 @@ def series_of(arm: Arm) -> str:
 
 
 @dataclass(frozen=True)
-class _Grid:
+class Grid:
     """Every measure's (questions, arms) matrix, NaN where not in the denominator."""
 
     arms: Sequence[Arm]
-    kinds: Sequence[str]
+    kinds: Sequence[tuple[str, ...]]
     apart: Sequence[str]
     conversations: Integers
     matrices: Mapping[str, Floats]
@@ -256,7 +260,7 @@ class _Grid:
     stopped: Floats
 
     @classmethod
-    def of(cls, results: Results) -> "_Grid":
+    def of(cls, results: Results) -> "Grid":
         place = _Placer(results)
         at = place(results.cells, "cells")
         matrices = {name: place.matrix(results.cells, name, at) for name in (*EVIDENCE_METRICS, *costs(results))}
@@ -273,7 +277,9 @@ class _Grid:
         codes = {c: i for i, c in enumerate(questions["conversation_id"].unique(maintain_order=True))}
         conversations = np.array([codes[c] for c in questions["conversation_id"]], dtype=np.int64)
         latency = place.matrix(results.cells, "latency_ms", at)
-        kinds = questions["kind"].to_list()
+        kinds: list[tuple[str, ...]] = [(kind,) for kind in questions["kind"]]
+        if ABSTENTION in questions.columns:
+            kinds = [(*own, ABSTENTION) if it else own for own, it in zip(kinds, questions[ABSTENTION], strict=True)]
         halted = results.cells.with_columns(halted=pl.col("stop_reason") == STOPPED)
         stopped = place.matrix(halted, "halted", at)
         return cls(results.arms, kinds, results.apart, conversations, matrices, latency, stopped)
@@ -281,7 +287,7 @@ class _Grid:
     def rows(self, kind: str) -> Integers:
         """Questions of a kind; the overall row leaves out the kinds that stay apart."""
         apart = self.apart if kind == ALL else ()
-        wanted = [i for i, own in enumerate(self.kinds) if kind in (ALL, own) and own not in apart]
+        wanted = [i for i, own in enumerate(self.kinds) if kind in (ALL, *own) and own[0] not in apart]
         return np.array(wanted, dtype=np.int64)
 
     def columns(self) -> dict[tuple[str, str], Floats]:
@@ -320,19 +326,6 @@ def _refuse_repeats(what: str, keys: Iterable[object]) -> None:
     found = list(keys)
     if len(set(found)) != len(found):
         raise ValueError(f"{what}: {len(found)} rows hold {len(set(found))} distinct keys; each may appear once")
-
-
-def _stack(
-    kind: str, rows: Integers, columns: Mapping[tuple[str, str], Floats], baselines: Mapping[str, str]
-) -> tuple[list[Cell], Floats]:
-    """Columns of one kind, then of paired differences, with the cells they belong to."""
-    cells = [Cell(arm, kind, name) for arm, name in columns]
-    values = [column[rows] for column in columns.values()]
-    for (arm, name), column in columns.items():
-        if arm in baselines and name not in COSTS:
-            cells.append(Cell(arm, kind, name))
-            values.append(column[rows] - columns[baselines[arm], name][rows])
-    return cells, np.column_stack(values) if values else np.empty((len(rows), 0))
 
 
 def estimates_of(means: Means) -> list[Estimate]:

@@ -10,7 +10,7 @@ from storage.places import is_remote, place
 from storage.schemas import TableSpec
 from storage.tables import KeyedTable, write_whole
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Lake:
@@ -50,6 +50,24 @@ class Lake:
         """The part of a table that belongs to one content address (`scope`, a digest)."""
         return KeyedTable(self.root / spec.name / short(scope), spec)
 
+    def scopes(self, spec: TableSpec) -> list[str]:
+        """The scopes that a table has parts of, as the first digits of their addresses."""
+        return sorted(path.name for path in (self.root / spec.name).glob("*") if path.is_dir())
+
+    def hand_over(self, spec: TableSpec, scope: str, to: str) -> None:
+        """Give the part of a table that was written under one address another, which was not known before.
+
+        Where the other holds rows already they are the same, since addresses are of content, and these are dropped.
+        """
+        written, target = self.table(spec, scope), self.table(spec, to)
+        if not is_remote(self.root) and written.holds_any() and not target.holds_any():
+            written.folder.rename(target.folder)
+            return
+        for part in written.parts():
+            if not (target.folder / part.name).exists():
+                write_whole(target.folder / part.name, part.read_bytes())
+            part.unlink()
+
     @property
     def vectors(self) -> Path:
         """The folder of the LanceDB indexes."""
@@ -59,6 +77,21 @@ class Lake:
     def reports(self) -> Path:
         """The folder of the written reports, one folder a run."""
         return self.root / "reports"
+
+    @property
+    def sealed(self) -> Path:
+        """The folder of the sealed splits."""
+        return self.root / "sealed"
+
+    @property
+    def freezes(self) -> Path:
+        """The folder of the manifests."""
+        return self.root / "freezes"
+
+    @property
+    def ledger(self) -> Path:
+        """The file of what was sealed, frozen, unsealed and reported."""
+        return self.root / "ledger.jsonl"
 
     @property
     def prefect(self) -> Path:

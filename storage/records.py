@@ -23,6 +23,24 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Membership:
+    """One session as a conversation holds it: which content, under which ids, when.
+
+    `session` is the address of the content, which other conversations may hold too. A turn of it goes by
+    `prefix/name` here. `place` counts the conversation's sessions in time order, `position` the `turns` before it.
+    """
+
+    conversation_id: str
+    place: int
+    session: str
+    session_id: str
+    prefix: str
+    position: int
+    turns: int
+    said_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One unit of a memory store.
 
@@ -59,7 +77,9 @@ class Gold:
     """What only metrics and judges may see of a question.
 
     `answer` is None where the benchmark has none (an adversarial question).
-    `turn_ids` are resolved evidence turns; empty means that evidence metrics are undefined.
+    `turn_ids` are resolved evidence turns, `session_ids` the sessions that the benchmark names as evidence; empty
+    means that the metrics over them are undefined. `rubric`: what a reply is scored by, item by item, where the
+    benchmark scores so. `abstention`: the right reply says that the question cannot be answered.
     """
 
     question_id: str
@@ -67,3 +87,4 @@ class Gold:
     turn_ids: tuple[str, ...]
     session_ids: tuple[str, ...]
     rubric: tuple[str, ...] = ()
+    abstention: bool = False

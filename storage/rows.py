@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from storage.records import Gold, Question, Record, Turn
+from storage.records import Gold, Membership, Question, Record
 
-Row = TypeVar("Row", Turn, Record, Question, Gold)
+Row = TypeVar("Row", Membership, Record, Question, Gold)
 
 
-def to_rows(items: Iterable[Turn | Record | Question | Gold], **columns: Iterable[Any]) -> list[dict[str, Any]]:
+def to_rows(items: Iterable[Membership | Record | Question | Gold], **columns: Iterable[Any]) -> list[dict[str, Any]]:
     """One dict an item; `columns` add aligned values. Raises `ValueError` if a column's length differs."""
     rows = [asdict(item) for item in items]
     for name, values in columns.items():

@@ -36,21 +36,35 @@ DATASETS = TableSpec(
     ),
     ("source",),
 )
+SESSIONS = TableSpec(
+    "sessions",
+    pa.schema(
+        [
+            _field("session", _TEXT, "address of the content"),
+            _field("place", pa.int32(), "turns from the start of the session"),
+            _field("name", _TEXT, "what follows the prefix in a turn's id"),
+            _field("speaker", _TEXT),
+            _field("text", _TEXT),
+            _field("caption", _TEXT, null=True),
+        ]
+    ),
+    ("session", "place"),
+)
 CONVERSATIONS = TableSpec(
     "conversations",
     pa.schema(
         [
-            _field("id", _TEXT),
             _field("conversation_id", _TEXT),
+            _field("place", pa.int32(), "sessions from the start of the conversation"),
+            _field("session", _TEXT, "address of the content"),
             _field("session_id", _TEXT),
+            _field("prefix", _TEXT, "what stands before a turn's name in its id"),
             _field("position", pa.int32(), "turns from the start of the conversation"),
-            _field("speaker", _TEXT),
-            _field("text", _TEXT),
-            _field("caption", _TEXT, null=True),
+            _field("turns", pa.int32(), "turns of the session"),
             _field("said_at", _TIME, "local time of the session", null=True),
         ]
     ),
-    ("id",),
+    ("conversation_id", "place"),
 )
 QUESTIONS = TableSpec(
     "questions",
@@ -75,6 +89,7 @@ GOLD = TableSpec(
             _field("turn_ids", _IDS),
             _field("session_ids", _IDS),
             _field("rubric", _IDS),
+            _field("abstention", pa.bool_(), "whether the right reply declines to answer"),
         ]
     ),
     ("question_id",),
@@ -83,15 +98,45 @@ RECORDS = TableSpec(
     "records",
     pa.schema(
         [
+            _field("unit", _TEXT, "address of the session that the writer saw"),
+            _field("place", pa.int32(), "records from the start of the unit"),
+            _field("name", _TEXT, "what follows the prefix in the record's id"),
+            _field("speaker", _TEXT),
+            _field("text", _TEXT),
+            _field("sources", _IDS, "names of the source turns"),
+            _field("tokens", pa.int32(), "tokens of the text"),
+        ]
+    ),
+    ("unit", "place"),
+)
+HOLDINGS = TableSpec(
+    "holdings",
+    pa.schema(
+        [
+            _field("conversation_id", _TEXT),
+            _field("place", pa.int32(), "sessions from the start of the conversation"),
+            _field("unit", _TEXT, "address of the session that the writer saw"),
+            _field("session_id", _TEXT),
+            _field("prefix", _TEXT, "what stands before a record's name in its id"),
+            _field("position", pa.int32(), "records from the start of the conversation"),
+            _field("records", pa.int32(), "records of the unit"),
+            _field("said_at", _TIME, "local time of the session", null=True),
+        ]
+    ),
+    ("conversation_id", "place"),
+)
+OBSERVATIONS = TableSpec(
+    "observations",
+    pa.schema(
+        [
             _field("id", _TEXT),
             _field("conversation_id", _TEXT),
             _field("session_id", _TEXT),
-            _field("position", pa.int32(), "records from the start of the conversation"),
+            _field("position", pa.int32(), "facts from the start of the conversation"),
             _field("speaker", _TEXT),
             _field("said_at", _TIME, "local time of the session", null=True),
             _field("text", _TEXT),
             _field("source_turn_ids", _IDS),
-            _field("tokens", pa.int32(), "tokens of the rendered record"),
         ]
     ),
     ("id",),
@@ -100,7 +145,15 @@ IMPORTED = TableSpec(
     "imported",
     pa.schema(
         [
-            *RECORDS.schema,
+            _field("id", _TEXT),
+            _field("conversation_id", _TEXT),
+            _field("session_id", _TEXT),
+            _field("position", pa.int32(), "records from the start of the conversation"),
+            _field("speaker", _TEXT),
+            _field("said_at", _TIME, "local time", null=True),
+            _field("text", _TEXT),
+            _field("tokens", pa.int32(), "tokens of the text"),
+            _field("source_turn_ids", _IDS),
             _field("source_session_ids", _IDS, "sessions that another system names as the record's sources"),
         ]
     ),
@@ -131,6 +184,22 @@ RESIDENT = TableSpec(
     ),
     ("id",),
 )
+EXTRACTIONS = TableSpec(
+    "extractions",
+    pa.schema(
+        [
+            _field("conversation_id", _TEXT),
+            _field("first_turn_id", _TEXT, "of the batch"),
+            _field("turns", pa.int32(), "messages of the batch"),
+            _field("status", _TEXT),
+            _field("facts", pa.int32(), "records made"),
+            _field("repeated", pa.int32(), "facts dropped, as a record says the same"),
+            _field("unplaced", pa.int32(), "records whose sources are the whole batch, as the reply named none"),
+            _field("raw", _TEXT, "a reply that could not be read", null=True),
+        ]
+    ),
+    ("first_turn_id",),
+)
 EMBEDDINGS = TableSpec(
     "embeddings",
     pa.schema(
@@ -155,9 +224,22 @@ POOLS = TableSpec(
             _field("native", pa.list_(pa.float64()), "fused score"),
             _field("dense", pa.list_(pa.float64()), "cosine"),
             _field("lexical", pa.list_(pa.float64()), "BM25"),
+            _field("boost", pa.list_(pa.float64()), "entity boost; null: a fusion without it", null=True),
         ]
     ),
     ("question_id",),
+)
+FITS = TableSpec(
+    "fits",
+    pa.schema(
+        [
+            _field("reader", _TEXT, "printed form"),
+            _field("conversation_id", _TEXT, "the conversation that is read with these weights"),
+            _field("weights", pa.list_(pa.float64())),
+            _field("trained_on", _IDS, "conversations whose gold was seen; never the one that is read"),
+        ]
+    ),
+    ("reader", "conversation_id"),
 )
 STATES = TableSpec(
     "states",
@@ -237,7 +319,16 @@ SUFFICIENCY = TableSpec(
 )
 _SHARE = [
     _field(name, pa.float64(), "in [0, 1]", null=True)
-    for name in ("gold_hit", "evidence_recall", "complete_evidence", "session_recall", "complete_sessions")
+    for name in (
+        "gold_hit",
+        "evidence_recall",
+        "complete_evidence",
+        "session_recall",
+        "complete_sessions",
+        "turn_hit",
+        "user_recall_any",
+        "user_recall_all",
+    )
 ]
 SCORES = TableSpec(
     "scores",
@@ -285,6 +376,18 @@ STARTS = TableSpec(
         ]
     ),
     ("run",),
+)
+RANKINGS = TableSpec(
+    "rankings",
+    pa.schema(
+        [
+            _field("arm", _TEXT),
+            _field("question_id", _TEXT),
+            _field("ndcg", pa.float64(), "in [0, 1]", null=True),
+            _field("user_ndcg_any", pa.float64(), "in [0, 1]", null=True),
+        ]
+    ),
+    ("arm", "question_id"),
 )
 RUNS = TableSpec(
     "runs",

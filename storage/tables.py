@@ -3,7 +3,8 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,15 @@ import pyarrow.parquet as pq
 from storage.errors import InputError
 from storage.places import is_remote
 from storage.schemas import TableSpec
+
+_KEYS: dict[Path, tuple[frozenset[Path], dict[str, tuple[Path, int, int]]]] = {}
+_REMEMBERED_PARTS = 384
+
+
+@lru_cache(maxsize=_REMEMBERED_PARTS)
+def _frame(part: Path) -> pl.DataFrame:
+    """A part's rows. Parts are never changed, so the last ones that were read are remembered."""
+    return pl.read_parquet(str(part), glob=False)
 
 
 class CorruptPart(InputError):
@@ -77,6 +87,56 @@ class KeyedTable:
         """The rows of `expected` (its columns are key columns) that the table does not hold."""
         present = self.read(expected.columns)
         return expected.join(present.unique(), on=expected.columns, how="anti")
+
+    def keys(self) -> dict[str, tuple[Path, int, int]]:
+        """First key column → the part, the first row and the number of rows that hold it, from every part.
+
+        Rows of one such key lie together in a part. Parts are never changed, so what was read of one is remembered.
+        Raises `CorruptPart` for an unreadable part.
+        """
+        parts = frozenset(self.parts())
+        seen, found = _KEYS.get(self.folder, (frozenset(), {}))
+        if seen != parts:
+            found = dict(found) if seen < parts else {}
+            for part in parts - seen if found else parts:
+                for key, start, size in self._runs(part):
+                    if key not in found or part.name < found[key][0].name:
+                        found[key] = (part, start, size)
+            _KEYS[self.folder] = (parts, found)
+        return found
+
+    def lookup(self, keys: Sequence[str]) -> pl.DataFrame:
+        """The rows of these values of the first key column, in the order of `keys`; no part without one is read.
+
+        Raises `KeyError` for a key that the table does not hold and `CorruptPart` for an unreadable part.
+        """
+        held = self.keys()
+        slices = [self._part(part).slice(start, size) for part, start, size in (held[key] for key in keys)]
+        return pl.concat(slices) if slices else self._empty()
+
+    def by_part(self, *names: str) -> Iterator[tuple[str, pl.DataFrame]]:
+        """The name and the rows of each part, or of those named; each first key where `keys` finds it alone."""
+        held = self.keys()
+        column = self.spec.key[0]
+        for part in [self.folder / name for name in names] or self.parts():
+            frame = self._part(part)
+            others = [key for key in frame[column].unique() if held[key][0] != part]
+            yield part.name, frame.filter(~pl.col(column).is_in(others)) if others else frame
+
+    def _runs(self, part: Path) -> list[tuple[str, int, int]]:
+        try:
+            column = pl.read_parquet(str(part), columns=[self.spec.key[0]], glob=False).to_series()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise self._named(error) from error
+        runs = column.rle().struct.unnest()
+        starts = runs["len"].cum_sum() - runs["len"]
+        return list(zip(runs["value"], starts, runs["len"], strict=True))
+
+    def _part(self, part: Path) -> pl.DataFrame:
+        try:
+            return _frame(part)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise self._named(error) from error
 
     def holds_any(self) -> bool:
         """Whether anything has been written."""

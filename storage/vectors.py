@@ -1,6 +1,6 @@
-"""The pinned store of records with vectors and full text, in LanceDB."""
+"""The pinned store of records with their vectors, in LanceDB."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,48 +13,54 @@ from storage.places import is_remote, object_store_options
 TAG = "built"
 
 
-@dataclass(frozen=True)
-class IndexedRecords:
-    """One conversation's rows: `ids` in time order and their `vectors`, (n, d) float32."""
+def build(folder: Path, index: str, parts: Iterable[tuple[pa.Table, NDArray[np.float32]]], width: int) -> int:
+    """Write records (`unit, place, text`) with their vectors of `width`, part after part; returns how many.
 
-    ids: tuple[str, ...]
-    vectors: NDArray[np.float32]
-
-
-def build(folder: Path, index: str, records: pa.Table, vectors: NDArray[np.float32]) -> int:
-    """Write records (`id, conversation_id, session_id, position, text`) with vectors; returns the version.
-
-    Builds a bitmap on the conversation and a full-text index, then tags the version: a build that was
-    killed has no tag, and is written over by the next one. Raises `ValueError` if the lengths differ.
+    One row for each record of each unit, however many conversations hold it. Builds a B-tree on the unit, then tags
+    the version: a build that was killed has no tag, and the next one begins anew. Memory holds a part.
+    Raises `ValueError` if the lengths of a part differ.
     """
-    from lancedb.index import FTS, Bitmap
+    from lancedb.index import BTree
 
-    if len(vectors) != records.num_rows:
-        raise ValueError(f"vectors ({len(vectors)}) must match records ({records.num_rows})")
-    width = vectors.shape[1]
-    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1), pa.float32()), width)
-    table = _connect(folder).create_table(_name(index), records.append_column("vector", column), mode="overwrite")
-    table.create_index("conversation_id", config=Bitmap())
-    table.create_index("text", config=FTS(with_position=False))
-    tags = table.tags
-    if TAG in tags.list():
-        tags.delete(TAG)
-    tags.create(TAG, table.version)
-    return int(table.version)
+    schema = pa.schema(
+        [("unit", pa.string()), ("place", pa.int32()), ("text", pa.string()), ("vector", pa.list_(pa.float32(), width))]
+    )
+    database = _connect(folder)
+    database.drop_table(_name(index), ignore_missing=True)
+    table = database.create_table(_name(index), pa.RecordBatchReader.from_batches(schema, _batches(schema, parts)))
+    table.create_index("unit", config=BTree())
+    table.tags.create(TAG, table.version)
+    return int(table.count_rows())
 
 
-def read(folder: Path, index: str, conversation_id: str) -> IndexedRecords:
-    """One conversation's rows at the tagged version, in time order."""
+def read(folder: Path, index: str, units: Sequence[str]) -> NDArray[np.float32]:
+    """(n, d) float32: the vectors of the units' records at the tagged version, in the order of `units` and places.
+
+    A unit that is named twice has its rows twice. This is a look-up by key, so a search of these rows is exact.
+    """
     table = _connect(folder).open_table(_name(index))
     table.checkout(TAG)
-    quoted = conversation_id.replace("'", "''")
-    query = table.search().where(f"conversation_id = '{quoted}'").select(["id", "position", "vector"])
-    rows = query.to_arrow().sort_by("position")
+    wanted = list(dict.fromkeys(units))
+    quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in wanted)
+    query = table.search().where(f"unit IN ({quoted})").select(["unit", "place", "vector"])
+    rows = query.to_arrow()
     vectors = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return IndexedRecords(
-        ids=tuple(rows["id"].to_pylist()),
-        vectors=np.ascontiguousarray(vectors.reshape(rows.num_rows, -1) if rows.num_rows else vectors.reshape(0, 0)),
-    )
+    vectors = vectors.reshape(rows.num_rows, -1) if rows.num_rows else vectors.reshape(0, 0)
+    number = {name: place for place, name in enumerate(wanted)}
+    owners = np.array([number[name] for name in rows["unit"].to_pylist()], np.int64)
+    order = np.lexsort((rows["place"].to_numpy(), owners))
+    ends = np.searchsorted(owners[order], np.arange(len(wanted) + 1))
+    held = [order[ends[number[name]] : ends[number[name] + 1]] for name in units]
+    return np.ascontiguousarray(vectors[np.concatenate(held)] if held else vectors)
+
+
+def _batches(schema: pa.Schema, parts: Iterable[tuple[pa.Table, NDArray[np.float32]]]) -> Iterator[pa.RecordBatch]:
+    for records, vectors in parts:
+        if len(vectors) != records.num_rows:
+            raise ValueError(f"vectors ({len(vectors)}) must match records ({records.num_rows})")
+        flat = pa.array(np.ascontiguousarray(vectors).reshape(-1), pa.float32())
+        column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+        yield from records.append_column("vector", column).cast(schema).combine_chunks().to_batches()
 
 
 def _connect(folder: Path) -> Any:

@@ -12,7 +12,7 @@ from tasks.answer import selected_states
 from tasks.evidence import rendered
 from tasks.judges.asked import Told
 from tasks.outcomes import Status
-from tasks.plan import Plan, StorePlan
+from tasks.plan import Conversations, Plan, StorePlan
 from tasks.shard import shard
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.sufficiency.exhibit import Exhibit
@@ -20,20 +20,20 @@ from tasks.sufficiency.exhibit import Exhibit
 Vote = Told[str] | None
 
 
-def adjudicate(plan: Plan, store: StorePlan, conversation_id: str) -> int:
-    """Judge the sufficiency of one conversation's states that the lake lacks; returns how many.
+def adjudicate(plan: Plan, store: StorePlan, conversations: Conversations) -> int:
+    """Judge the sufficiency of some conversations' states that the lake lacks; returns how many.
 
     Judges see the question, the reference answer and the evidence text; ids, methods, budgets and replies stay here.
     A state of which some vote could not be had is left out, and the next run asks again.
     """
-    missing = unadjudicated(plan, store, conversation_id)
+    missing = unadjudicated(plan, store, conversations)
     if missing.is_empty():
         return 0
     lake = Lake(plan.lake)
     states = lake.table(STATES, store.store).read().join(missing, on=missing.columns, how="semi")
-    questions = {question.id: question for question in plan.questions(conversation_id)}
-    gold = plan.gold_of(conversation_id)
-    records = plan.shown(store, conversation_id)
+    questions = {question.id: question for question in plan.questions(conversations)}
+    gold = plan.gold_of(conversations)
+    records = plan.shown(store, conversations)
     exhibits = [
         Exhibit(_blind(questions[id]), gold[id].answer or "", rendered(records[record] for record in held))
         for id, held in states.select("question_id", "record_ids").iter_rows()
@@ -58,16 +58,16 @@ def adjudicate(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     )
 
 
-def unadjudicated(plan: Plan, store: StorePlan, conversation_id: str | None = None) -> pl.DataFrame:
+def unadjudicated(plan: Plan, store: StorePlan, conversations: Conversations | None = None) -> pl.DataFrame:
     """The (question_id, evidence_hash) of the run's selections without a word on their sufficiency.
 
     Questions without a reference answer are left out: nothing says what would suffice. Empty where there is no panel.
     """
-    states = selected_states(plan, store, conversation_id)
+    states = selected_states(plan, store, conversations)
     if not plan.panel:
         return states.clear()
-    wanted = [conversation_id] if conversation_id is not None else plan.conversation_ids()
-    answered = [id for each in wanted for id, gold in plan.gold_of(each).items() if (gold.answer or "").strip()]
+    gold = plan.gold_of(plan.conversation_ids() if conversations is None else conversations)
+    answered = [id for id, held in gold.items() if (held.answer or "").strip()]
     table = Lake(plan.lake).table(SUFFICIENCY, plan.sufficiency)
     return table.missing(states.filter(pl.col("question_id").is_in(answered)))
 

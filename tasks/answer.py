@@ -10,25 +10,25 @@ from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.compose import selected
 from tasks.outcomes import Answer
-from tasks.plan import Plan, StorePlan
+from tasks.plan import Conversations, Plan, StorePlan
 from tasks.shard import shard
 
 SAVED_TOGETHER = 500
 
 
-def answer(plan: Plan, store: StorePlan, conversation_id: str) -> int:
+def answer(plan: Plan, store: StorePlan, conversations: Conversations) -> int:
     """Answer one conversation's states that the lake holds no answer of; returns how many. Sees no gold.
 
     Answers are saved every `SAVED_TOGETHER`, so that a killed run repeats few. Where no reply was had nothing is saved,
     and the next run asks again.
     """
     lake = Lake(plan.lake)
-    missing = unanswered(plan, store, conversation_id)
+    missing = unanswered(plan, store, conversations)
     if missing.is_empty():
         return 0
     states = lake.table(STATES, store.store).read().join(missing, on=missing.columns, how="semi")
-    questions = {question.id: question for question in plan.questions(conversation_id)}
-    records = plan.shown(store, conversation_id)
+    questions = {question.id: question for question in plan.questions(conversations)}
+    records = plan.shown(store, conversations)
     items = [
         (questions[row["question_id"]], [records[id] for id in row["record_ids"]])
         for row in states.iter_rows(named=True)
@@ -38,14 +38,14 @@ def answer(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     return _save(plan, keys, answers)
 
 
-def unanswered(plan: Plan, store: StorePlan, conversation_id: str | None = None) -> pl.DataFrame:
+def unanswered(plan: Plan, store: StorePlan, conversations: Conversations | None = None) -> pl.DataFrame:
     """The (question_id, evidence_hash) of the run's selections that have no answer yet."""
-    return Lake(plan.lake).table(ANSWERS, plan.answers).missing(selected_states(plan, store, conversation_id))
+    return Lake(plan.lake).table(ANSWERS, plan.answers).missing(selected_states(plan, store, conversations))
 
 
-def selected_states(plan: Plan, store: StorePlan, conversation_id: str | None = None) -> pl.DataFrame:
+def selected_states(plan: Plan, store: StorePlan, conversations: Conversations | None = None) -> pl.DataFrame:
     """The distinct (question_id, evidence_hash) that the run's arms selected from one store."""
-    ids = [question.id for question in plan.questions(conversation_id)]
+    ids = [question.id for question in plan.questions(conversations)]
     states = selected(plan, store, ["question_id", "evidence_hash"], where=pl.col("question_id").is_in(ids))
     return states.unique(maintain_order=True)
 

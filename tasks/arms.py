@@ -71,6 +71,11 @@ class Arm:
         return names
 
     @property
+    def learns(self) -> bool:
+        """Whether the reader has weights that are fitted on other conversations' gold."""
+        return hasattr(self.reader, "fitted")
+
+    @property
     def limits(self) -> Budget:
         """The budget that the reader is held to."""
         return budget(self.budget)

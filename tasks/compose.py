@@ -1,6 +1,6 @@
-"""One conversation's pools and every reader to selections and evidence states."""
+"""The pools of some conversations and every reader to selections and evidence states."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from time import perf_counter
@@ -16,7 +16,9 @@ from storage.schemas import SELECTIONS, STATES
 from tasks.access import Library, QuestionAccess
 from tasks.arms import Arm
 from tasks.conversation import Conversation
-from tasks.plan import Plan, StorePlan
+from tasks.fit import fitted
+from tasks.plan import Conversations, Plan, StorePlan
+from tasks.sealed import OPEN
 from tasks.shard import shard
 
 Read = Callable[[Query, Pool, Library], Evidence]
@@ -27,22 +29,23 @@ Read = Callable[[Query, Pool, Library], Evidence]
 _ALONE = Lock()
 
 
-def compose(plan: Plan, store: StorePlan, conversation_id: str) -> int:
+def compose(plan: Plan, store: StorePlan, conversation_ids: Collection[str]) -> int:
     """Selections that the lake lacks, of arms that see no gold and ask no model (`tasks.consult`); returns how many."""
     arms = [arm for arm in plan.arms_of(store) if not arm.uses_gold and arm.model is None]
-    missing = missing_cells(plan, store, arms, conversation_id)
-    if missing.is_empty():
-        return 0
-    conversation = Conversation.load(plan, store, conversation_id)
-    return save(plan, store, conversation, missing, {str(arm): _read(arm) for arm in arms})
+    missing = missing_cells(plan, store, arms, conversation_ids)
+
+    def reads(conversation: Conversation) -> dict[str, Read]:
+        return {str(arm): read_of(fitted(plan, store, arm, conversation.id)) for arm in arms}
+
+    return save(plan, store, conversation_ids, missing, reads)
 
 
 def missing_cells(
-    plan: Plan, store: StorePlan, arms: Sequence[Arm], conversation_id: str | None = None
+    plan: Plan, store: StorePlan, arms: Sequence[Arm], conversations: Conversations | None = None
 ) -> pl.DataFrame:
-    """Every (arm, question_id) that has no selection yet, of one conversation or of all."""
+    """Every (arm, question_id) that has no selection yet, of one conversation, of some or of all."""
     names = [str(arm) for arm in arms]
-    ids = pl.DataFrame({"question_id": [question.id for question in plan.questions(conversation_id)]})
+    ids = pl.DataFrame({"question_id": [question.id for question in plan.questions(conversations)]})
     missing = [pl.DataFrame(schema={"arm": pl.String, "question_id": pl.String})]
     for address, held in plan.selection_tables(store).items():
         asked = pl.DataFrame({"arm": [str(arm) for arm in held if str(arm) in names]}, schema={"arm": pl.String})
@@ -65,21 +68,46 @@ def selected(plan: Plan, store: StorePlan, columns: Sequence[str] | None = None,
 
 
 def save(
-    plan: Plan, store: StorePlan, conversation: Conversation, missing: pl.DataFrame, reads: Mapping[str, Read]
+    plan: Plan,
+    store: StorePlan,
+    conversation_ids: Collection[str],
+    missing: pl.DataFrame,
+    reads: Callable[[Conversation], Mapping[str, Read]],
 ) -> int:
     """Read and write the missing cells of arms without a model; returns how many."""
-    with _ALONE, threadpool_limits(1, "blas"):
-        rows = list(_cells(conversation, cells_of(missing), reads))
-    return write(plan, store, conversation, store.selections(plan.seed), rows)
+    wanted = cells_of(missing)
+    asked = set(missing["question_id"])
+    rows: list[dict[str, Any]] = []
+    states: list[dict[str, Any]] = []
+    for conversation_id in conversation_ids:
+        if asked.isdisjoint(question.id for question in plan.questions(conversation_id)):
+            continue
+        conversation = Conversation.load(plan, store, conversation_id)
+        with _ALONE, threadpool_limits(1, "blas"):
+            made = list(_cells(conversation, wanted, reads(conversation)))
+        states += states_of(conversation, made)
+        rows += made
+    return write(plan, store, store.selections(plan.seed), rows, states)
+
+
+def states_of(conversation: Conversation, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The distinct evidence states that a conversation's selections name."""
+    distinct = {(row["question_id"], row["evidence_hash"]): row for row in rows}
+    return [conversation.state(row) for row in distinct.values()]
 
 
 def write(
-    plan: Plan, store: StorePlan, conversation: Conversation, address: str, rows: Sequence[dict[str, Any]]
+    plan: Plan,
+    store: StorePlan,
+    address: str,
+    rows: Sequence[dict[str, Any]],
+    states: Sequence[dict[str, Any]],
 ) -> int:
     """Write selections; returns how many. States are written before selections name them."""
-    states = {(row["question_id"], row["evidence_hash"]): row for row in rows}
+    if plan.split != OPEN:  # a cue may be the question's words, which stay sealed in the lake
+        rows = [{**row, "trace": [{**step, "cue": ""} for step in row["trace"]]} for row in rows]
     lake = Lake(plan.lake)
-    lake.table(STATES, store.store).append([conversation.state(row) for row in states.values()])
+    lake.table(STATES, store.store).append(states)
     return lake.table(SELECTIONS, address).append(rows)
 
 
@@ -88,7 +116,8 @@ def cells_of(missing: pl.DataFrame) -> dict[str, set[str]]:
     return {str(key[0]): set(frame["question_id"]) for key, frame in missing.group_by(["arm"])}
 
 
-def _read(arm: Arm) -> Read:
+def read_of(arm: Arm) -> Read:
+    """What one arm does with a question, held to its budget."""
     limits = arm.limits
     return lambda query, pool, library: held_to(arm, query, pool, QuestionAccess(library, limits), library)
 

@@ -1,6 +1,7 @@
 """One conversation's pools and every reader that asks a model to selections and evidence states."""
 
 import logging
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from time import perf_counter
@@ -8,7 +9,7 @@ from typing import Any
 
 from readers.types import ModelFailed, Pool, Query
 from tasks.arms import Arm
-from tasks.compose import cells_of, held_to, missing_cells, row, write
+from tasks.compose import cells_of, held_to, missing_cells, row, states_of, write
 from tasks.conversation import Conversation
 from tasks.model_access import ModelAccess
 from tasks.plan import Plan, StorePlan
@@ -17,7 +18,7 @@ from tasks.shard import shard
 _LOG = logging.getLogger("suffice")
 
 
-def consult(plan: Plan, store: StorePlan, conversation_id: str) -> int:
+def consult(plan: Plan, store: StorePlan, conversation_ids: Collection[str]) -> int:
     """Selections that the lake lacks of arms that ask a model; returns how many were made.
 
     The asks of a question follow each other; questions wait side by side, as many as the model's `concurrency`. A
@@ -26,11 +27,14 @@ def consult(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     read is saved first; then raises as `tasks.llm.ask` does.
     """
     arms = {str(arm): arm for arm in plan.arms_of(store) if arm.model is not None}
-    missing = missing_cells(plan, store, list(arms.values()), conversation_id)
-    if missing.is_empty():
-        return 0
-    conversation = Conversation.load(plan, store, conversation_id)
-    return sum(_arm(plan, store, conversation, arms[name], questions) for name, questions in cells_of(missing).items())
+    new = 0
+    for conversation_id in conversation_ids:
+        missing = missing_cells(plan, store, list(arms.values()), conversation_id)
+        if not missing.is_empty():
+            conversation = Conversation.load(plan, store, conversation_id)
+            wanted = cells_of(missing)
+            new += sum(_arm(plan, store, conversation, arms[name], asked) for name, asked in wanted.items())
+    return new
 
 
 def _arm(plan: Plan, store: StorePlan, conversation: Conversation, arm: Arm, questions: set[str]) -> int:
@@ -48,7 +52,7 @@ def _arm(plan: Plan, store: StorePlan, conversation: Conversation, arm: Arm, que
     with ThreadPoolExecutor(min(model.concurrency, len(questions)), "suffice-reader") as threads:
         futures = [threads.submit(cell, *asked) for asked in conversation.queries(questions)]
     rows = [made for made in (future.result() for future in futures if not future.exception()) if made]
-    new = write(plan, store, conversation, plan.selections(store, arm), rows)
+    new = write(plan, store, plan.selections(store, arm), rows, states_of(conversation, rows))
     for future in futures:
         future.result()
     if new < len(futures):

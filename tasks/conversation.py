@@ -29,6 +29,7 @@ class Conversation:
 
     `resident`: question id → ids of what is shown before the records."""
 
+    id: str
     records: list[Record]
     questions: dict[str, Question]
     pools: pl.DataFrame
@@ -57,6 +58,7 @@ class Conversation:
             for place, (record, session, count) in enumerate(zip(records, sessions, tokens, strict=True))
         ]
         return cls(
+            id=conversation_id,
             records=records,
             questions=questions,
             pools=lake.table(POOLS, store.pool).read(where=pl.col("question_id").is_in(list(questions))),

@@ -9,7 +9,12 @@ from storage.records import Record
 
 def line(record: Record) -> str:
     """A record as it is shown: its date where known, then its text."""
-    return f"[{spoken(record.said_at)}] {record.text}" if record.said_at else record.text
+    return f"{shown_date(record.said_at)} {record.text}" if record.said_at else record.text
+
+
+def shown_date(said_at: datetime) -> str:
+    """What stands before the text of a record of known date."""
+    return f"[{spoken(said_at)}]"
 
 
 def rendered(records: Iterable[Record]) -> str:
@@ -28,5 +33,7 @@ def evidence_hash(ids: Sequence[str], line_digests: Mapping[str, str]) -> str:
 
 
 def spoken(time: datetime) -> str:
-    """`1:56 pm on 8 May, 2023`."""
+    """`1:56 pm on 8 May, 2023`; a midnight is a date whose time of day is not known: `15 March, 2024`."""
+    if not (time.hour or time.minute):
+        return f"{time.day} {time:%B}, {time.year}"
     return f"{time:%I:%M} {'am' if time.hour < 12 else 'pm'} on {time.day} {time:%B}, {time.year}".removeprefix("0")

@@ -1,7 +1,7 @@
 """What a run will ask of models, before anything is asked."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -10,21 +10,29 @@ import polars as pl
 from readers.types import Budget
 from storage.lake import Lake
 from storage.records import Gold, Question, Record
+from storage.rows import from_frame
 from storage.schemas import STATES
 from tasks import specs
 from tasks.answer import selected_states, unanswered
 from tasks.answerers import ANSWERERS
+from tasks.asking import Asking
 from tasks.compose import missing_cells
-from tasks.evidence import rendered
+from tasks.encoders import ENCODERS
+from tasks.encoders.minilm import count_tokens
+from tasks.evidence import line, rendered
+from tasks.extraction import asks, cases, unwritten
 from tasks.imported.bringing import bring
 from tasks.judge import answers_to_judge
 from tasks.judges import JUDGES
-from tasks.llm import Request, ledger
+from tasks.llm import Reply, Request, ledger
 from tasks.llm.prices import cost, price
+from tasks.llm.rows import from_row
 from tasks.plan import Plan, StorePlan
 from tasks.store import write_store
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.sufficiency.exhibit import Exhibit
+from tasks.writers import WRITERS
+from tasks.writers.turns import Turns
 
 _REPLY = "some words that stand for an answer of the usual length"
 _TYPICAL_RECORDS = 20
@@ -65,11 +73,40 @@ class _Case:
 
 
 def forecast(plan: Plan) -> list[Forecast]:
-    """One row a part that asks a model, in the order of the stages. Asks nothing; writes records that are missing."""
+    """One row a part that asks a model, in the order of the stages.
+
+    Asks nothing; writes records that are missing, but for those that a model is to make: the turns stand for them.
+    """
     for store in plan.stores:
-        bring(plan, store) if store.pools else write_store(plan, store)
+        if store.pools:
+            bring(plan, store)
+        elif not asks(store):
+            write_store(plan, store)
     cases = [_case(plan, conversation) for conversation in plan.conversation_ids()]
-    return [*_readers(plan), *_answers(plan, cases), *_verdicts(plan, cases), *_sufficiency(plan, cases)]
+    return [*_facts(plan), *_readers(plan), *_answers(plan, cases), *_verdicts(plan, cases), *_sufficiency(plan, cases)]
+
+
+def _facts(plan: Plan) -> Iterator[Forecast]:
+    """Exact in calls, but for replies that have to be asked for again; prompts count what is remembered so far."""
+    for store in {store.store: store for store in plan.stores if asks(store)}.values():
+        if todo := cases(plan, unwritten(plan, store)):
+            writer, rehearsal = specs.make(WRITERS, store.writer, "writer"), _Rehearsal(plan.lake, plan.models)
+            encoder = specs.make(ENCODERS, store.encoder, "encoder")
+            for _ in writer.write_all(todo, rehearsal, encoder.encode):
+                pass
+            yield _row(plan, "store", store.writer, writer.model, rehearsal.requests, [])
+
+
+@dataclass(frozen=True)
+class _Rehearsal(Asking):
+    """Replies from the ledger, and where it has none, that there is nothing to remember. `requests`: all of them."""
+
+    requests: list[Request] = field(default_factory=list)
+
+    def ask(self, requests: Sequence[Request]) -> list[Reply]:
+        self.requests.extend(requests)
+        held = ledger(self.lake).find([request.digest for request in requests])
+        return [from_row(held[one.digest]) if one.digest in held else Reply("[]", "ok") for one in requests]
 
 
 def _readers(plan: Plan) -> Iterator[Forecast]:
@@ -152,7 +189,7 @@ def _case(plan: Plan, conversation: str) -> _Case:
     guessed: list[tuple[Question, list[Record]]] = []
     open_: set[tuple[str, str]] = set()
     for store in plan.stores:
-        records = plan.records(store, conversation)
+        records, tokens = _records(plan, store, conversation)
         by_id = plan.shown(store, conversation)
         chosen = selected_states(plan, store, conversation)
         states = Lake(plan.lake).table(STATES, store.store).read().join(chosen, on=chosen.columns, how="semi")
@@ -160,7 +197,7 @@ def _case(plan: Plan, conversation: str) -> _Case:
             key = row["question_id"], row["evidence_hash"]
             known[key] = (questions[row["question_id"]], [by_id[id] for id in row["record_ids"]])
         open_ |= set(unanswered(plan, store, conversation).rows())
-        guessed += _stand_ins(plan, store, conversation, questions, records)
+        guessed += _stand_ins(plan, store, conversation, questions, records, tokens)
     answers = answers_to_judge(plan, conversation).select("question_id", "text").rows()
     told = [(questions[id], text) for id, text in answers]
     to_come = [questions[id] for id, _ in sorted(open_)] + [question for question, _ in guessed]
@@ -168,13 +205,26 @@ def _case(plan: Plan, conversation: str) -> _Case:
 
 
 def _stand_ins(
-    plan: Plan, store: StorePlan, conversation: str, questions: dict[str, Question], records: list[Record]
+    plan: Plan,
+    store: StorePlan,
+    conversation: str,
+    questions: dict[str, Question],
+    records: list[Record],
+    tokens: list[int],
 ) -> Iterator[tuple[Question, list[Record]]]:
     """For every cell that is not composed, its question with as many records as its budget allows."""
     arms = {str(arm): arm for arm in plan.arms_of(store)}
-    tokens = plan.record_frame(store, conversation)["tokens"].to_list()
     for name, question in missing_cells(plan, store, list(arms.values()), conversation).iter_rows():
         yield questions[question], records[: _size(arms[name].limits, tokens)]
+
+
+def _records(plan: Plan, store: StorePlan, conversation: str) -> tuple[list[Record], list[int]]:
+    """A conversation's records with their tokens; its turns where a model has not made its records yet."""
+    frame = plan.record_frame(store, conversation)
+    if len(frame) or not asks(store):
+        return from_frame(Record, frame), frame["tokens"].to_list()
+    records = Turns().write(cases(plan, [conversation])[0].turns)
+    return records, count_tokens([line(record) for record in records])
 
 
 def _size(budget: Budget, tokens: list[int]) -> int:

@@ -1,98 +1,138 @@
-"""Records to vectors and a searchable index; every text is embedded once."""
+"""Records to vectors and a searchable index; what is shared is embedded once."""
+
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from storage import vectors
+from storage import holdings, vectors
 from storage.digests import digest
 from storage.lake import Lake
 from storage.schemas import EMBEDDINGS, IMPORTED, INDEXES, RECORDS
+from storage.tables import KeyedTable
 from tasks import specs
-from tasks.encoders import ENCODERS
+from tasks.encoders import ENCODERS, Encoder
 from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
 
-CHUNK = 256
+CHUNK = 512
+Chunk = tuple[str, int]
+"""A part of the records by its name, or the questions by none, and the first of the texts in it."""
 
 
-def texts_to_embed(plan: Plan, store: StorePlan) -> list[str]:
-    """Every distinct text of the indexed records and the run's questions, shortest first."""
-    texts = {question.text for question in plan.questions()}
-    texts |= set(_indexed(plan, store, ["text"])["text"])
-    return sorted(texts, key=lambda text: (len(text), text))
+def chunks_to_embed(plan: Plan, store: StorePlan) -> list[Chunk]:
+    """The chunks of the run's texts in which one has no kept vector yet; none where vectors are not kept."""
+    if not _encoder(store).kept:
+        return []
+    known = _kept(plan, store).keys()
+    names = ("", *(name for name, _ in _parts(plan, store)))
+    return [
+        (name, start)
+        for name in names
+        for start, texts in _chunks(_texts(plan, store, name))
+        if any(text_address(text) not in known for text in texts)
+    ]
 
 
-def chunks_to_embed(plan: Plan, store: StorePlan) -> list[int]:
-    """The chunks of `texts_to_embed` in which a text has no vector yet."""
-    addresses = [text_address(text) for text in texts_to_embed(plan, store)]
-    missing = set(missing_vectors(plan, store, addresses))
-    return sorted({i // CHUNK for i, address in enumerate(addresses) if address in missing})
-
-
-def embed_chunk(plan: Plan, store: StorePlan, chunk: int) -> int:
+def embed_chunk(plan: Plan, store: StorePlan, chunk: Chunk) -> int:
     """Embed what one chunk lacks; returns how many texts."""
-    texts = {text_address(text): text for text in texts_to_embed(plan, store)[chunk * CHUNK : (chunk + 1) * CHUNK]}
-    missing = missing_vectors(plan, store, list(texts))
-    if not missing:
-        return 0
-    encoder = specs.make(ENCODERS, store.encoder, "encoder")
-    made = encoder.encode([texts[address] for address in missing])
-    rows = [{"text": address, "vector": vector} for address, vector in zip(missing, made, strict=True)]
-    return Lake(plan.lake).table(EMBEDDINGS, store.encoding).append(rows)
+    name, start = chunk
+    known = _kept(plan, store).keys()
+    chosen = _texts(plan, store, name)[start : start + CHUNK]
+    missing = {address: text for text in chosen if (address := text_address(text)) not in known}
+    made = _encoder(store).encode(list(missing.values()))
+    return _kept(plan, store).append(
+        [{"text": address, "vector": vector} for address, vector in zip(missing, made, strict=True)]
+    )
 
 
 def build_index(plan: Plan, store: StorePlan) -> int:
     """Write the store's records with their vectors to LanceDB unless that is done; returns the rows written.
 
-    Nothing is searched where another system made the pools: they need no index.
+    Works through one part of the records at a time. Nothing is searched where another system made the pools: they need
+    no index.
     """
     lake = Lake(plan.lake)
     done = lake.table(INDEXES, store.index)
     if done.holds_any() or store.pools:
         return 0
-    columns = ["id", "conversation_id", "session_id", "position", "text"]
-    records = _indexed(plan, store, columns).sort("conversation_id", "position")
-    made = embedded(plan, store, records["text"].to_list())
-    vectors.build(lake.vectors, store.index, pa.table(records.to_arrow()), made)
-    done.append([{"index": store.index, "rows": len(records), "tag": vectors.TAG}])
-    return len(records)
+    width = embedded(plan, store, [plan.questions()[0].text]).shape[1]
+    rows = vectors.build(lake.vectors, store.index, _with_vectors(plan, store), width)
+    done.append([{"index": store.index, "rows": rows, "tag": vectors.TAG}])
+    return rows
 
 
-def embedded(plan: Plan, store: StorePlan, texts: list[str]) -> NDArray[np.float32]:
-    """(n, d) float32: the cached vectors of `texts`. Raises `KeyError` for a text that has none."""
-    addresses = [text_address(text) for text in texts]
-    rows = Lake(plan.lake).table(EMBEDDINGS, store.encoding).read(where=pl.col("text").is_in(list(set(addresses))))
-    place = {address: row for row, address in enumerate(rows["text"])}
+def vectors_kept(plan: Plan, store: StorePlan) -> tuple[int, int]:
+    """How many of the run's distinct texts have a kept vector, and how many there are; none where none are kept."""
+    if not _encoder(store).kept:
+        return 0, 0
+    names = ("", *(name for name, _ in _parts(plan, store)))
+    addresses = {text_address(text) for name in names for text in _texts(plan, store, name)}
+    return len(addresses & _kept(plan, store).keys().keys()), len(addresses)
+
+
+def embedded(plan: Plan, store: StorePlan, texts: Sequence[str]) -> NDArray[np.float32]:
+    """(n, d) float32: the vectors of `texts`. Raises `KeyError` for a text whose vector is kept but not made yet."""
+    encoder = _encoder(store)
+    if not encoder.kept:
+        return encoder.encode(list(texts))
+    rows = _kept(plan, store).lookup([text_address(text) for text in texts])
     width = len(rows["vector"][0]) if len(rows) else 0
-    matrix = rows["vector"].explode().to_numpy().reshape(len(rows), width)
-    return np.ascontiguousarray(matrix[[place[address] for address in addresses]], np.float32)
+    return np.ascontiguousarray(rows["vector"].explode().to_numpy().reshape(len(rows), width), np.float32)
 
 
 def haystack(plan: Plan, store: StorePlan, records: pl.DataFrame) -> NDArray[np.float32]:
     """(n, d) float32: the vectors of one conversation's record frame, row by row. There must be a row."""
     if store.pools:
         return embedded(plan, store, records["text"].to_list())
-    return vectors.read(Lake(plan.lake).vectors, store.index, records["conversation_id"][0]).vectors
+    units = records.unique("session_id", keep="first", maintain_order=True)["unit"].to_list()
+    return vectors.read(Lake(plan.lake).vectors, store.index, units)
 
 
-def _indexed(plan: Plan, store: StorePlan, columns: list[str]) -> pl.DataFrame:
-    """The records that the index holds."""
-    chosen = pl.col("conversation_id").is_in(store.conversations) if store.conversations else None
-    table = IMPORTED if store.pools else RECORDS
-    return Lake(plan.lake).table(table, store.store).read(columns, where=chosen)
+def _with_vectors(plan: Plan, store: StorePlan) -> Iterator[tuple[pa.Table, NDArray[np.float32]]]:
+    for _, part in _parts(plan, store):
+        yield pa.table(part.select("unit", "place", "text").to_arrow()), embedded(plan, store, part["text"].to_list())
+
+
+def _texts(plan: Plan, store: StorePlan, name: str) -> list[str]:
+    """The distinct texts of one part of the records, or of the run's questions."""
+    if not name:
+        return list(dict.fromkeys(question.text for question in plan.questions()))
+    return list(dict.fromkeys(text for _, part in _parts(plan, store, name) for text in part["text"]))
+
+
+def _chunks(texts: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Where each chunk starts, and its texts."""
+    return ((start, texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK))
+
+
+def _parts(plan: Plan, store: StorePlan, *names: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The records that the index holds, part by part, with the part's name."""
+    lake = Lake(plan.lake)
+    parts = lake.table(IMPORTED if store.pools else RECORDS, store.store).by_part(*names)
+    if not store.conversations:
+        return parts
+    if store.pools:
+        return ((name, part.filter(pl.col("conversation_id").is_in(store.conversations))) for name, part in parts)
+    units = holdings.holdings(lake, store.store, store.conversations)["unit"].unique()
+    chosen = ((name, part.filter(pl.col("unit").is_in(units.implode()))) for name, part in parts)
+    return ((name, part) for name, part in chosen if len(part))
+
+
+def _encoder(store: StorePlan) -> Encoder:
+    encoder: Encoder = specs.make(ENCODERS, store.encoder, "encoder")
+    return encoder
+
+
+def _kept(plan: Plan, store: StorePlan) -> KeyedTable:
+    return Lake(plan.lake).table(EMBEDDINGS, store.encoding)
 
 
 def text_address(text: str) -> str:
     """The key of a text's vector."""
     return digest(text)
-
-
-def missing_vectors(plan: Plan, store: StorePlan, addresses: list[str]) -> list[str]:
-    """Those of `addresses` (of texts) whose vector is not cached."""
-    table = Lake(plan.lake).table(EMBEDDINGS, store.encoding)
-    return table.missing(pl.DataFrame({"text": addresses}, schema={"text": pl.String}))["text"].to_list()
 
 
 embed_task = shard("embed", embed_chunk)

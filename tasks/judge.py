@@ -8,20 +8,20 @@ import polars as pl
 from storage.digests import digest
 from storage.lake import Lake
 from storage.records import Gold, Question
-from storage.schemas import ANSWERS, CONVERSATIONS, SCORES, STATES, VERDICTS
+from storage.schemas import ANSWERS, SCORES, STATES, VERDICTS
 from tasks import specs
 from tasks.answer import selected_states
 from tasks.judges import JUDGES
 from tasks.metrics import evidence_metrics
-from tasks.plan import Plan, StorePlan
+from tasks.plan import Conversations, Plan, StorePlan
 from tasks.shard import shard
 
 
-def judge(plan: Plan, conversation_id: str) -> int:
+def judge(plan: Plan, conversations: Conversations) -> int:
     """Verdicts of every judge on one conversation's answers that the lake lacks; returns how many."""
-    answers = answers_to_judge(plan, conversation_id)
-    questions = {question.id: question for question in plan.questions(conversation_id)}
-    gold = plan.gold_of(conversation_id)
+    answers = answers_to_judge(plan, conversations)
+    questions = {question.id: question for question in plan.questions(conversations)}
+    gold = plan.gold_of(conversations)
     made = 0
     for name in plan.judges:
         table = Lake(plan.lake).table(VERDICTS, plan.verdicts(name))
@@ -50,19 +50,18 @@ def verdict_rows(plan: Plan, judge: str, items: Sequence[tuple[Question, Gold, s
 
 
 def unjudged(plan: Plan) -> set[str]:
-    """The conversations in which some judge lacks a verdict."""
+    """The questions that some judge lacks a verdict of."""
     answers = answers_to_judge(plan)
-    conversation = {question.id: question.conversation_id for question in plan.questions()}
     missing: set[str] = set()
     for name in plan.judges:
         table = Lake(plan.lake).table(VERDICTS, plan.verdicts(name))
         missing |= set(table.missing(answers.select("question_id", "answer"))["question_id"])
-    return {conversation[id] for id in missing}
+    return missing
 
 
-def answers_to_judge(plan: Plan, conversation_id: str | None = None) -> pl.DataFrame:
+def answers_to_judge(plan: Plan, conversations: Conversations | None = None) -> pl.DataFrame:
     """Distinct `question_id, answer, text` of the run; `answer` is the address of the text (null: no reply)."""
-    states = pl.concat([selected_states(plan, store, conversation_id) for store in plan.stores]).unique()
+    states = pl.concat([selected_states(plan, store, conversations) for store in plan.stores]).unique()
     answers = Lake(plan.lake).table(ANSWERS, plan.answers).read(["question_id", "evidence_hash", "text"])
     kept = answers.join(states, on=["question_id", "evidence_hash"], how="semi")
     return (
@@ -78,20 +77,19 @@ def with_answer(answers: pl.DataFrame) -> pl.DataFrame:
     return answers.with_columns(answer=pl.Series([digest(text) for text in answers["text"]], dtype=pl.String))
 
 
-def score(plan: Plan, store: StorePlan, conversation_id: str) -> int:
+def score(plan: Plan, store: StorePlan, conversations: Conversations) -> int:
     """Evidence metrics of one conversation's states that the lake lacks; returns how many."""
     lake = Lake(plan.lake)
-    missing = unscored(plan, store, conversation_id)
+    missing = unscored(plan, store, conversations)
     if missing.is_empty():
         return 0
-    gold = plan.gold_of(conversation_id)
-    records = plan.record_frame(store, conversation_id)
+    gold = plan.gold_of(conversations)
+    records = plan.record_frame(store, conversations)
     sources = dict(records.select("id", "source_turn_ids").iter_rows())
     named = dict(records.select("id", "source_session_ids").iter_rows()) if store.pools else {}
-    turns = lake.table(CONVERSATIONS, plan.dataset).read(
-        ["id", "session_id"], where=pl.col("conversation_id") == conversation_id
-    )
-    sessions = dict(turns.iter_rows())
+    turns = plan.turns(conversations)
+    sessions = dict(turns.select("id", "session_id").iter_rows())
+    speakers = dict(turns.select("id", "speaker").iter_rows())
     states = lake.table(STATES, store.store).read().join(missing, on=missing.columns, how="semi")
     return lake.table(SCORES, plan.scores(store)).append(
         [
@@ -103,6 +101,7 @@ def score(plan: Plan, store: StorePlan, conversation_id: str) -> int:
                     [id for id in row["record_ids"] if id in sources],
                     sources,
                     sessions,
+                    speakers,
                     named,
                 ),
             }
@@ -111,9 +110,9 @@ def score(plan: Plan, store: StorePlan, conversation_id: str) -> int:
     )
 
 
-def unscored(plan: Plan, store: StorePlan, conversation_id: str | None = None) -> pl.DataFrame:
+def unscored(plan: Plan, store: StorePlan, conversations: Conversations | None = None) -> pl.DataFrame:
     """The (question_id, evidence_hash) of the run's selections without evidence metrics."""
-    return Lake(plan.lake).table(SCORES, plan.scores(store)).missing(selected_states(plan, store, conversation_id))
+    return Lake(plan.lake).table(SCORES, plan.scores(store)).missing(selected_states(plan, store, conversations))
 
 
 judge_task = shard("judge", judge)

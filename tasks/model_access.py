@@ -11,7 +11,7 @@ from readers.types import Asked, Budget, ModelFailed
 from storage.errors import InputError
 from tasks import prompts
 from tasks.access import Library, QuestionAccess
-from tasks.llm import Message, Model, Reply, Request, ask
+from tasks.llm import Model, Reply, Request, ask
 from tasks.llm.rerank import rerank
 
 _ALTERNATIVES = 20
@@ -97,7 +97,7 @@ class ModelAccess(QuestionAccess):
 
 def _requests(model: Model, prompt: str, each: Sequence[Mapping[str, str]], alternatives: int = 0) -> list[Request]:
     said, purpose = prompts.load("readers", prompt), f"reader: {prompt}"
-    rendered = [tuple(Message(*message) for message in said.render(**variables)) for variables in each]
+    rendered = [said.render(**variables) for variables in each]
     return [Request(model, shown, said.digest, top_logprobs=alternatives, purpose=purpose) for shown in rendered]
 
 

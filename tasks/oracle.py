@@ -1,6 +1,6 @@
 """The ceiling: gold turns first, then the pool's order. It sees gold and is no reader."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from readers.types import Budget, Evidence, Pool, Query
 from tasks.access import Library
@@ -11,15 +11,18 @@ from tasks.plan import Plan, StorePlan
 from tasks.shard import shard
 
 
-def compose_oracle(plan: Plan, store: StorePlan, conversation_id: str) -> int:
+def compose_oracle(plan: Plan, store: StorePlan, conversation_ids: Collection[str]) -> int:
     """Selections of the oracle's (arm, question) that the lake lacks; returns how many."""
     arms = [arm for arm in plan.arms_of(store) if arm.uses_gold]
-    missing = missing_cells(plan, store, arms, conversation_id)
+    missing = missing_cells(plan, store, arms, conversation_ids)
     if missing.is_empty():
         return 0
-    conversation = Conversation.load(plan, store, conversation_id)
-    gold = {id: row.turn_ids for id, row in plan.gold_of(conversation_id).items()}
-    return save(plan, store, conversation, missing, {str(arm): _read(arm, conversation, gold) for arm in arms})
+    gold = {id: row.turn_ids for id, row in plan.gold_of(conversation_ids).items()}
+
+    def reads(conversation: Conversation) -> dict[str, Read]:
+        return {str(arm): _read(arm, conversation, gold) for arm in arms}
+
+    return save(plan, store, conversation_ids, missing, reads)
 
 
 def assemble(
@@ -29,13 +32,15 @@ def assemble(
     tokens: Mapping[str, int],
     budget: Budget,
 ) -> Evidence:
-    """Evidence with every record of a gold turn first (in the order of `sources`), then the pool, within `budget`.
+    """Evidence with every record of a gold turn first, then the pool, within `budget`.
 
-    `sources`: record id → source turn ids, in time order; `tokens`: record id → token count.
+    Of the records of gold turns, those come first that together hold every gold turn: at each step the one with the
+    most gold turns that are still missing, ties in the order of `sources` (greedy, so a smaller set may exist where
+    records have several source turns). `sources`: record id → source turn ids, in time order; `tokens`: record id →
+    token count.
     """
-    wanted = set(gold_turn_ids)
-    gold = [id for id, turns in sources.items() if wanted.intersection(turns)]
-    order = list(dict.fromkeys([*gold, *pool_ids]))
+    gold = {id: held for id, turns in sources.items() if (held := set(gold_turn_ids).intersection(turns))}
+    order = list(dict.fromkeys([*_cover(gold), *gold, *pool_ids]))
     size, spent = 0, 0
     for id in order if budget.records is None else order[: budget.records]:
         spent += tokens[id]
@@ -43,6 +48,15 @@ def assemble(
             break
         size += 1
     return Evidence(ids=tuple(order[:size]), stop_reason="budget" if size < len(order) else "pool_exhausted")
+
+
+def _cover(gold: Mapping[str, set[str]]) -> Iterator[str]:
+    """Records until no further one holds a gold turn that is missing. `gold`: record id → its gold turns."""
+    missing = set[str]().union(*gold.values())
+    while missing:
+        best = max(gold, key=lambda id: len(gold[id] & missing))
+        missing -= gold[best]
+        yield best
 
 
 def _read(arm: Arm, conversation: Conversation, gold: Mapping[str, Sequence[str]]) -> Read:

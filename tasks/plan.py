@@ -1,29 +1,37 @@
 """What a run will do, as addresses and printed forms that any worker can read."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any
 
 import polars as pl
 
+from storage import holdings
 from storage.digests import digest
 from storage.lake import Lake
 from storage.records import Gold, Question, Record
 from storage.rows import from_frame
-from storage.schemas import CONVERSATIONS, GOLD, IMPORTED, QUESTIONS, RECORDS, RESIDENT, VERDICTS
+from storage.schemas import GOLD, QUESTIONS, RESIDENT, VERDICTS
 from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.arms import Arm, arms
 from tasks.asking import Asking
 from tasks.encoders import ENCODERS
+from tasks.encoders.minilm import count_tokens
+from tasks.evidence import shown_date
 from tasks.judges import JUDGES
 from tasks.llm.model import Model
 from tasks.pool import FUSIONS
 from tasks.prompts import load
 from tasks.provenance import code
+from tasks.sealed import OPEN, SEALED, StillSealed, Unsealing, opened
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.writers import WRITERS
 
+Conversations = str | Collection[str]
+"""The id of one conversation, or of several."""
 _ASKING = ("tasks.consult", "tasks.model_access", "tasks.llm.rerank")
 
 
@@ -31,8 +39,10 @@ _ASKING = ("tasks.consult", "tasks.model_access", "tasks.llm.rerank")
 class StorePlan:
     """One store with its index and pools. Every property is a content address of what it is made from.
 
-    `conversations` bounds the index, all if empty; records, pools and selections do not depend on it. `pools`: where
-    the pools lie that another system made, with the address of their content; writer and fusion then have no part.
+    `conversations` bounds the index, all if empty; records, pools and selections do not depend on it.
+    `learned_from`: the address of the gold and the questions that learning arms are fitted on, empty without such arms;
+    then selections, which depend on it, are the same whatever the gold says. `pools`: where the pools lie that another
+    system made, with the address of their content; writer and fusion then have no part.
     """
 
     name: str
@@ -42,6 +52,8 @@ class StorePlan:
     fusion: str
     size: int
     conversations: tuple[str, ...] = ()
+    models: tuple[Model, ...] = ()
+    learned_from: str = ""
     pools: str = ""
     pools_digest: str = ""
 
@@ -57,13 +69,14 @@ class StorePlan:
             made = code("tasks.imported.bringing", "tasks.imported.checks", "tasks.evidence")
             return digest({"dataset": self.dataset, "pools": self.pools_digest, "code": made})
         writer = specs.make(WRITERS, self.writer, "writer")
-        return digest(
-            {
-                "dataset": self.dataset,
-                "writer": [self.writer, specs.parameters(writer)],
-                "code": code("tasks.writers", "tasks.store", "tasks.evidence"),
-            }
-        )
+        said = {
+            "dataset": self.dataset,
+            "writer": [type(writer).__name__, _parameters(writer, Asking("", self.models))],
+            "code": code("tasks.writers", "tasks.store", "tasks.extraction", "tasks.evidence"),
+        }
+        if hasattr(writer, "write_all"):
+            said |= {"spec": writer.spec(), "encoder": self.encoding}
+        return digest(said)
 
     @cached_property
     def encoding(self) -> str:
@@ -90,19 +103,25 @@ class StorePlan:
                 "encoder": self.encoding,
                 "fusion": [type(fusion).__name__, specs.parameters(fusion)],
                 "size": self.size,
-                "code": code("tasks.pool", "tasks.text"),
+                "code": code("tasks.pool", "tasks.candidates", "tasks.mem0", "tasks.entities", "tasks.text"),
             }
         )
 
     def selections(self, seed: int) -> str:
         """The address of what readers without a model select from the pools."""
         made = code("readers", "tasks.compose", "tasks.access", "tasks.arms", "tasks.oracle")
-        return digest({"pool": self.pool, "seed": seed, "code": made})
+        learned = {"learned from": self.learned_from} if self.learned_from else {}
+        return digest({"pool": self.pool, "seed": seed, "code": made, **learned})
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One run: which questions, stores, arms, answerer and judges. Holds no data, only names and addresses."""
+    """One run: which questions, stores, arms, answerer and judges. Holds no data, only names and addresses.
+
+    `split`: `open` or `sealed`; `seal` is the address of the lake's sealed split of the benchmark, empty without one.
+    A plan of the sealed split cannot be made without an `unsealing`: `StillSealed`. `declared`: JSON of what only the
+    protocol knows and a freeze fixes.
+    """
 
     lake: str
     benchmark: str
@@ -121,6 +140,14 @@ class Plan:
     panel: tuple[str, ...] = ()
     adjudicator: str = ""
     models: tuple[Model, ...] = ()
+    split: str = OPEN
+    seal: str = ""
+    unsealing: Unsealing | None = None
+    declared: str = ""
+
+    def __post_init__(self) -> None:
+        if self.split != OPEN and self.unsealing is None:
+            raise StillSealed(self.benchmark)
 
     def model(self, name: str) -> Model:
         """The protocol's model of that name. Raises `InputError` where there is none."""
@@ -176,67 +203,127 @@ class Plan:
         made = code("tasks.adjudicate")
         return digest({"gold": self.gold, "panel": panel, "adjudicated": bool(self.adjudicator), "code": made})
 
+    def parts(self) -> dict[str, Any]:
+        """The answerer, the judges and the panel of sufficiency with all that changes their replies."""
+        return {
+            "answerer": self._part(ANSWERERS, self.answerer),
+            "judges": {judge: self._part(JUDGES, judge) for judge in self.judges},
+            "sufficiency": {
+                "panel": {judge: self._part(SUFFICIENCY_JUDGES, judge) for judge in self.panel},
+                "adjudicator": self._part(SUFFICIENCY_JUDGES, self.adjudicator) if self.adjudicator else None,
+            },
+        }
+
     def _part(self, table: dict[str, type[Any]], text: str) -> list[Any]:
         """Name, parameters and whatever else the part says changes its replies; of a model what changes them."""
         part = specs.make(table, text, "part")
-        said = specs.parameters(part)
-        if "model" in said:
-            said["model"] = self.model(said["model"]).identity()
-        return [part.name, said, part.spec()]
+        return [part.name, _parameters(part, self.asking), part.spec()]
 
     def scores(self, store: StorePlan) -> str:
         """The address of the evidence metrics of one store's states."""
         return digest({"gold": self.gold, "store": store.store, "code": code("tasks.metrics")})
 
-    def questions(self, conversation_id: str | None = None) -> list[Question]:
-        """The run's questions in benchmark order, of one conversation or of all: those that are `named`, if any are.
+    def rankings(self, store: StorePlan) -> str:
+        """The address of the rank metrics of one store's selections."""
+        return digest({"scores": self.scores(store), "selections": list(self.selection_tables(store))})
+
+    def questions(self, conversations: Conversations | None = None) -> list[Question]:
+        """The run's questions in benchmark order, of one conversation, of some or of all: those `named`, if any are.
 
         `limit` takes the first questions of each conversation in turn, so that few questions still span all of
         them.
         """
-        asked = _asked(self.lake, self.dataset, self.kinds, self.conversations, self.named, self.limit)
-        return [question for question in asked if conversation_id in (None, question.conversation_id)]
+        asked = (
+            _asked(self.lake, self.dataset, self.kinds, self.conversations, self.named, self.limit)
+            if self.split == OPEN
+            else _asked_sealed(self)
+        )
+        if conversations is None:
+            return [question for held in asked.values() for question in held]
+        return [question for id in _several(conversations) for question in asked.get(id, ())]
 
-    def gold_of(self, conversation_id: str) -> dict[str, Gold]:
-        """Question id → gold of one conversation. Only metrics, judges and the oracle may call this."""
-        ids = [question.id for question in self.questions(conversation_id)]
-        frame = Lake(self.lake).table(GOLD, self.gold).read(where=pl.col("question_id").is_in(ids))
+    def gold_of(self, conversations: Conversations) -> dict[str, Gold]:
+        """Question id → gold of one conversation or of some. Only metrics, judges and the oracle may call this."""
+        chosen = pl.col("question_id").is_in([question.id for question in self.questions(conversations)])
+        frame = (
+            Lake(self.lake).table(GOLD, self.gold).read(where=chosen)
+            if self.split == OPEN
+            else self.gold_frame().filter(chosen)
+        )
         return {gold.question_id: gold for gold in from_frame(Gold, frame)}
+
+    def question_frame(self) -> pl.DataFrame:
+        """Every question of the split as rows of the questions table; a sealed split's are decrypted in memory."""
+        if self.split == SEALED:
+            return opened(self).questions
+        return Lake(self.lake).table(QUESTIONS, self.dataset).read()
+
+    def gold_frame(self) -> pl.DataFrame:
+        """Every gold of the split as rows of the gold table, for metrics, judges, the oracle and reports alone."""
+        if self.split == SEALED:
+            return opened(self).gold
+        return Lake(self.lake).table(GOLD, self.gold).read()
 
     def conversation_ids(self) -> list[str]:
         """The conversations of the run's questions, in benchmark order."""
         return list(dict.fromkeys(question.conversation_id for question in self.questions()))
 
-    def records(self, store: StorePlan, conversation_id: str) -> list[Record]:
-        """One conversation's records in time order."""
-        return from_frame(Record, self.record_frame(store, conversation_id))
+    def records(self, store: StorePlan, conversations: Conversations) -> list[Record]:
+        """The records of one conversation or of some, each conversation's in time order."""
+        return from_frame(Record, self.record_frame(store, conversations))
 
-    def record_frame(self, store: StorePlan, conversation_id: str) -> pl.DataFrame:
-        """One conversation's rows of the records table in time order."""
-        table = Lake(self.lake).table(IMPORTED if store.pools else RECORDS, store.store)
-        return table.read(where=pl.col("conversation_id") == conversation_id).sort("position")
+    def record_frame(self, store: StorePlan, conversations: Conversations) -> pl.DataFrame:
+        """The columns of `Record`, with `tokens` of the record as it is shown and the `unit` that it is shared by.
 
-    def turns(self) -> pl.DataFrame:
-        """`id, conversation_id, session_id` of every turn of the benchmark."""
-        return Lake(self.lake).table(CONVERSATIONS, self.dataset).read(["id", "conversation_id", "session_id"])
+        Another system's records have no unit, but `source_session_ids`.
+        """
+        made = holdings.imported if store.pools else holdings.records
+        frame = made(Lake(self.lake), store.store, _several(conversations))
+        dates = frame["said_at"].unique()
+        shown = pl.DataFrame({"said_at": dates, "more": [_date_tokens(date) for date in dates]})
+        more = frame.select("said_at").join(shown, on="said_at", how="left", nulls_equal=True, maintain_order="left")
+        return frame.with_columns(tokens=pl.col("tokens") + more["more"].cast(pl.Int32))
 
-    def resident(self, store: StorePlan, conversation_id: str) -> dict[str, list[Record]]:
+    def turns(self, conversations: Conversations) -> pl.DataFrame:
+        """`id, conversation_id, session_id, speaker` of the turns of one conversation or of some."""
+        return holdings.turns(Lake(self.lake), self.dataset, _several(conversations))
+
+    def resident(self, store: StorePlan, conversations: Conversations) -> dict[str, list[Record]]:
         """Question id → what is shown before the records, whatever an arm selects."""
         if not store.pools:
             return {}
-        frame = Lake(self.lake).table(RESIDENT, store.store).read(where=pl.col("conversation_id") == conversation_id)
+        chosen = pl.col("conversation_id").is_in(_several(conversations))
+        frame = Lake(self.lake).table(RESIDENT, store.store).read(where=chosen)
         shown: dict[str, list[Record]] = {}
         for row in frame.sort("place").iter_rows(named=True):
-            record = Record(row["id"], conversation_id, "", row["place"], "", row["text"], None, ())
-            for question in self.questions(conversation_id):
+            record = Record(row["id"], row["conversation_id"], "", row["place"], "", row["text"], None, ())
+            for question in self.questions(row["conversation_id"]):
                 if row["question_id"] in (None, question.id):
                     shown.setdefault(question.id, []).append(record)
         return shown
 
-    def shown(self, store: StorePlan, conversation_id: str) -> dict[str, Record]:
-        """Id → record, of all that a state of the conversation may show."""
-        resident = [record for held in self.resident(store, conversation_id).values() for record in held]
-        return {record.id: record for record in [*resident, *self.records(store, conversation_id)]}
+    def shown(self, store: StorePlan, conversations: Conversations) -> dict[str, Record]:
+        """Id → record, of all that a state of the conversations may show."""
+        resident = [record for held in self.resident(store, conversations).values() for record in held]
+        return {record.id: record for record in [*resident, *self.records(store, conversations)]}
+
+
+def _several(conversations: Conversations) -> tuple[str, ...]:
+    return (conversations,) if isinstance(conversations, str) else tuple(conversations)
+
+
+@lru_cache(maxsize=1 << 16)
+def _date_tokens(said_at: datetime | None) -> int:
+    """Tokens that the shown form of a record has beyond its text: WordPiece splits at white space, so they add up."""
+    return count_tokens([shown_date(said_at)])[0] if said_at else 0
+
+
+def _parameters(part: Any, asking: Asking) -> dict[str, Any]:
+    """All parameters of a part; of a model what changes its replies, whatever it is called."""
+    said = specs.parameters(part)
+    if isinstance(said.get("model"), str):
+        said["model"] = asking.model(said["model"]).identity()
+    return said
 
 
 @lru_cache(maxsize=8)
@@ -247,9 +334,25 @@ def _asked(
     conversations: tuple[str, ...],
     named: tuple[str, ...],
     limit: int | None,
-) -> tuple[Question, ...]:
-    """A run's questions in benchmark order, kept in memory: `dataset` is the address of their content."""
-    frame = Lake(lake).table(QUESTIONS, dataset).read().sort("place")
+) -> dict[str, list[Question]]:
+    """Conversation → its questions, in benchmark order, kept in memory: `dataset` is the address of their content."""
+    return _chosen(Lake(lake).table(QUESTIONS, dataset).read(), kinds, conversations, named, limit)
+
+
+@lru_cache(maxsize=8)
+def _asked_sealed(plan: Plan) -> dict[str, list[Question]]:
+    """The same of a sealed split, as far as the plan may read it."""
+    return _chosen(plan.question_frame(), plan.kinds, plan.conversations, plan.named, plan.limit)
+
+
+def _chosen(
+    frame: pl.DataFrame,
+    kinds: tuple[str, ...],
+    conversations: tuple[str, ...],
+    named: tuple[str, ...],
+    limit: int | None,
+) -> dict[str, list[Question]]:
+    frame = frame.sort("place")
     if kinds:
         frame = frame.filter(pl.col("kind").is_in(kinds))
     if conversations:
@@ -259,4 +362,7 @@ def _asked(
     if limit is not None:
         turn = pl.int_range(pl.len()).over("conversation_id")
         frame = frame.with_columns(turn=turn).sort("turn", "place").head(limit).sort("place")
-    return tuple(from_frame(Question, frame))
+    asked: dict[str, list[Question]] = {}
+    for question in from_frame(Question, frame):
+        asked.setdefault(question.conversation_id, []).append(question)
+    return asked

@@ -7,15 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from readers.mem_pursuit import mem_pursuit
 from readers.reconstruction import simplex_residual
 from readers.types import Pool, Query
-from storage.lake import Lake
 from storage.records import Gold
-from storage.schemas import CONVERSATIONS
 from tasks.conversation import Conversation
 from tasks.metrics import evidence_metrics
 from tasks.missing_evidence import missing_preference
@@ -131,7 +128,7 @@ def coverage(
         row[f"{name}_complete_at"] = covered_at(gold.turn_ids, order, turns)
         row[f"{name}_sessions_at"] = covered_at(gold.session_ids, order, sessions)
         for k in OVERLAP_BUDGETS:
-            metrics = evidence_metrics(gold, order[:k], sources, session_of)
+            metrics = evidence_metrics(gold, order[:k], sources, session_of, {})
             row[f"{name}_session_recall_k{k}"] = metrics["session_recall"]
     for k in OVERLAP_BUDGETS:
         base = set(hybrid[:k])
@@ -150,8 +147,7 @@ def covered_at(wanted: Iterable[str], order: Sequence[str], holds: Sets) -> int 
 
 
 def _session_of(plan: Plan, conversation_id: str) -> dict[str, str]:
-    table = Lake(plan.lake).table(CONVERSATIONS, plan.dataset)
-    return dict(table.read(["id", "session_id"], where=pl.col("conversation_id") == conversation_id).iter_rows())
+    return dict(plan.turns(conversation_id).select("id", "session_id").iter_rows())
 
 
 pursuit_task = shard("pursuit analysis", pursue)

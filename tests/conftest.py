@@ -12,6 +12,14 @@ SAMPLE = Path(__file__).parents[1] / "tasks" / "sources" / "sample" / "conversat
 
 
 @pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real benchmark files; tests that need it skip where it is not beside the checkout."""
+    if not REAL_DATA.is_dir():
+        pytest.skip(f"needs the real benchmark files in {REAL_DATA}")
+    return REAL_DATA
+
+
+@pytest.fixture(scope="session")
 def locomo_file() -> Path:
     """The real LoCoMo release; tests that need it skip where it is not beside the checkout."""
     path = REAL_DATA / "locomo" / "locomo10.json"

@@ -221,6 +221,7 @@ def _cell(
             sessions / len(wanted),
             float(sessions == len(wanted)),
         ]
+    scores += [None] * (len(EVIDENCE_METRICS) - len(scores))
     answer = HOSTILE[len(picked) % len(HOSTILE)] if rng.random() < 0.1 else f"{1 + len(q) % 9} May 2023"
     latency = float(rng.lognormal(0.5, 0.6))
     replaced = 0.0 if arm.reader == "hybrid" else float(rng.random())

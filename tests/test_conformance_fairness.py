@@ -47,8 +47,8 @@ def test_tokens_of_a_state_are_those_of_its_records_whoever_made_them(tmp_path: 
     bring(plan, store)
     for chunk in chunks_to_embed(plan, store):
         embed_chunk(plan, store, chunk)
-    build_pools(plan, store, "c1")
-    compose(plan, store, "c1")
+    build_pools(plan, store, ["c1"])
+    compose(plan, store, ["c1"])
     records = {record.id: record for record in plan.records(store, "c1")}
     states = list(Lake(plan.lake).table(STATES, store.store).read().iter_rows(named=True))
     assert {len(state["record_ids"]) for state in states} > {1}

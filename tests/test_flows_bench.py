@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from flows.bench import BENCHES, grid, measure, peers
 from flows.bench.peers import PEERS
 from flows.bench.pools import Case, Shelf, taken, unsaturated
 from readers.mem_pursuit import mem_pursuit
+from reports.results import EVIDENCE_METRICS
 from storage.errors import InputError
 
 EXACT = [name for name, peer in PEERS.items() if peer.same_path]
@@ -112,9 +114,28 @@ def test_a_cell_stands_beside_its_floor_and_the_published_figure() -> None:
     assert all(row["median ms"] > 0 and row["x floor"] > 0 for row in rows)
 
 
+@pytest.mark.parametrize(("data", "name"), [(None, "bundled sample"), ("locomo10.json", "LoCoMo")])
+def test_tables_are_called_after_the_pools_that_were_timed(
+    data: str | None, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[str, ...]] = []
+
+    def python(*arguments: str) -> str:
+        started.append(arguments)
+        return "0.1 0.2" if arguments[0] == "-c" else "{}"
+
+    monkeypatch.setattr("flows.bench.readers._python", python)
+    if data is not None:
+        (tmp_path / data).write_text("[]")
+    assert measure("readers", data and str(tmp_path / data))["data"] == (data or name)
+    assert started[0][:2] == ("-m", "flows.bench.grid") and started[0][-1] == name
+
+
 def test_an_unknown_bench_or_missing_data_is_refused() -> None:
-    assert list(BENCHES) == ["pipeline", "readers"]
-    with pytest.raises(InputError, match="one of pipeline, readers expected, 'nothing' found"):
+    assert list(BENCHES) == ["pipeline", "readers", "calls", "statistics", "scale"]
+    with pytest.raises(
+        InputError, match="one of pipeline, readers, calls, statistics, scale expected, 'nothing' found"
+    ):
         measure("nothing", None)
     with pytest.raises(InputError, match=r"nowhere\.json does not exist"):
         measure("readers", "nowhere.json")
@@ -124,3 +145,10 @@ def test_the_benches_are_imported_without_the_reader_or_prefect() -> None:
     """Else a first call, or an empty flow, would be timed with half of its start done."""
     code = "import sys, flows.bench; print({'numba', 'prefect', 'lancedb'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+
+
+def test_the_statistics_bench_compares_every_arm_by_every_measure_and_subset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two arms besides each budget's hybrid, over all questions, 4 kinds and 2 subsets; two judges have two scores."""
+    for name, value in (("ARMS", 6), ("QUESTIONS", 60), ("SAMPLES", 100)):
+        monkeypatch.setattr(f"flows.bench.statistics.{name}", value)
+    assert measure("statistics", None)["paired comparisons"] == 4 * (len(EVIDENCE_METRICS) + 4) * (1 + 4 + 2)

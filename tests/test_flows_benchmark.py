@@ -1,11 +1,8 @@
 """The main job runs every stage on real input, repeats nothing, and goes on where it was killed."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +18,10 @@ from flows.stages import STAGES
 from readers.types import Access, Budget, Evidence, Pool, Query
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.schemas import ANSWERS, RECORDS, SELECTIONS, STATES, VERDICTS
+from storage.schemas import ANSWERS, HOLDINGS, RECORDS, SELECTIONS, STATES, VERDICTS
 from tasks.llm import Message, Model, Request, ask
 from tasks.plan import Plan
-from tests.conftest import SAMPLE, conversation, write_locomo
+from tests.conftest import conversation, write_locomo
 from tests.fault_server import FaultServer
 from tests.told_access import ORDERLY
 
@@ -69,7 +66,8 @@ def _tables(protocol: Protocol, lake: Path) -> dict[str, pl.DataFrame]:
     plan, place = _plan(protocol, lake), Lake(lake)
     store = plan.stores[0]
     return {
-        "records": place.table(RECORDS, store.store).read().sort("id"),
+        "records": place.table(RECORDS, store.store).read().sort("unit", "place"),
+        "holdings": place.table(HOLDINGS, store.store).read().sort("conversation_id", "place"),
         "states": place.table(STATES, store.store).read().sort("question_id", "evidence_hash"),
         "selections": place.table(SELECTIONS, store.selections(plan.seed))
         .read()
@@ -234,18 +232,17 @@ def test_a_conversation_of_one_turn_and_a_pool_larger_than_the_store_are_survive
 
 
 def test_vectors_in_the_pool_are_those_of_the_texts(tmp_path: Path, run: Run) -> None:
-    from storage import vectors
     from tasks.encoders.minilm import MiniLm
+    from tasks.index import haystack
 
     protocol = _protocol(write_locomo(tmp_path / "x.json"))
     run(protocol, tmp_path / "lake", ("store",))
     run(protocol, tmp_path / "lake", ("index",))
     plan = _plan(protocol, tmp_path / "lake")
-    indexed = vectors.read(Lake(tmp_path / "lake").vectors, plan.stores[0].index, "c1")
+    indexed = haystack(plan, plan.stores[0], plan.record_frame(plan.stores[0], "c1"))
     records = plan.records(plan.stores[0], "c1")
-    assert indexed.ids == tuple(record.id for record in records)
     alone = np.concatenate([MiniLm().encode([record.text]) for record in records])
-    assert np.abs(alone - indexed.vectors).max() < 1e-6
+    assert np.abs(alone - indexed).max() < 1e-6
 
 
 def test_a_stage_whose_input_is_missing_says_which_to_run(tmp_path: Path, run: Run) -> None:
@@ -298,29 +295,6 @@ def _command(lake: Path, data: Path, *more: str) -> list[str]:
         'budgets=["k1", "k5"]',
         *more,
     ]
-
-
-def test_a_run_killed_at_any_moment_goes_on_to_the_same_tables(tmp_path: Path, run: Run) -> None:
-    protocol = protocols.load("sample", {"data.path": str(SAMPLE), "arms": ARMS, "budgets": ["k1", "k5"]})
-    run(protocol, tmp_path / "whole")
-    for stage in ("store", "compose"):
-        process = subprocess.Popen(
-            _command(tmp_path / "killed", SAMPLE),
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-        )
-        assert process.stderr is not None
-        for line in process.stderr:
-            if line.split()[:1] == [stage]:
-                time.sleep(0.3)
-                os.kill(process.pid, signal.SIGKILL)
-                break
-        process.wait()
-    run(protocol, tmp_path / "killed")
-    whole, killed = _tables(protocol, tmp_path / "whole"), _tables(protocol, tmp_path / "killed")
-    for name, table in whole.items():
-        assert table.equals(killed[name]), name
 
 
 def test_a_key_may_lie_in_a_prefect_secret_block(server: None, tmp_path: Path) -> None:

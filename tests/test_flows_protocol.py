@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from flows import protocol as protocols
 from flows.cli import app
-from flows.commands.options import split
+from flows.commands.options import listed
+from flows.gate import open_split
 from flows.protocol import load, setting
 from flows.stages import STAGES, chosen
 from storage.errors import InputError
@@ -22,8 +23,8 @@ BROKEN = [
     ("answerer = 'gpt'", "answerer: one of extractive, prompted expected"),
     ("judges = ['nobody']", "judge: one of"),
     ("seed = -1", "greater than or equal to 0"),
-    ("[data]\nbenchmark = 'locom'", "one of locomo expected"),
-    ("[data]\nbenchmark = 'locomo'\nsplit = 'sealed'", "split"),
+    ("[data]\nbenchmark = 'locom'", "one of locomo, longmemeval_s"),
+    ("[data]\nbenchmark = 'locomo'\nsplit = 'hidden'", "split"),
     ("[data]\nbenchmark = 'locomo'\nquestions = ['q', 'q']", "'q' found twice"),
     ("[data]\nbenchmark = 'locomo'\nfolds = [['a'], ['b', 'a']]", "'a' found twice"),
     ("[report]\nmix_budget = true", "mix_budget: Extra inputs"),
@@ -36,6 +37,8 @@ BROKEN = [
     ("[models.small]\nmodel = 'm'\nprompt_price = 1", "expected together"),
     ("[models.small]\nmodel = 'm'\nextra = {temperature = 1}", "'temperature' found; it is set elsewhere"),
     ("answerer = 'prompted(model=big)'", r"\[models.big\] expected"),
+    ("[[comparisons]]\narm = 'mmr@k10'\nagainst = 'hybrid@k10'", "comparisons: an arm of the protocol"),
+    ("[[comparisons]]\narm = 'hybrid@k10'\nagainst = 'hybrid@k10'\nmetric = 'accuracy'", "one of gold_hit, .*stem_f1"),
     ("not toml", "TOML expected"),
 ]
 
@@ -44,7 +47,7 @@ BROKEN = [
 def test_every_shipped_protocol_is_valid(name: str) -> None:
     said = load(name)
     assert said.name == name
-    assert said.plan("lake", "d", "g").arms
+    assert open_split(said).plan("lake", "d", "g").arms
 
 
 @pytest.mark.parametrize(("text", "expected"), BROKEN)
@@ -107,7 +110,7 @@ def test_settings_are_toml_values_or_bare_words() -> None:
 
 
 def test_arms_are_split_at_commas_outside_parentheses() -> None:
-    assert split(["hybrid@k10,mmr(trade=0.7, x=1)@k5", "dense"]) == ["hybrid@k10", "mmr(trade=0.7, x=1)@k5", "dense"]
+    assert listed(["hybrid@k10,mmr(trade=0.7, x=1)@k5", "dense"]) == ["hybrid@k10", "mmr(trade=0.7, x=1)@k5", "dense"]
 
 
 def test_stages_are_chosen_by_only_or_until() -> None:
@@ -163,3 +166,16 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert shown.out == ""
     assert shown.err.startswith("suffice: ") and shown.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_other_arms_than_the_protocols_leave_its_declared_comparison_out() -> None:
+    declared = load("sample").comparisons
+    assert [(each.against, each.arm) for each in declared] == [("hybrid@k10", "mem_pursuit@k10")]
+    assert load("sample", {"data.limit": 5}).comparisons == declared
+    assert load("sample", {"arms": ["bm25"]}).comparisons == ()
+    own = [{"arm": "mmr@k5", "against": "bm25@k5"}]
+    assert load("sample", {"arms": ["bm25", "mmr"], "comparisons": own}).comparisons[0].arm == "mmr@k5"
+
+
+def test_where_wrong_labels_lie_is_no_part_of_the_digest() -> None:
+    assert load("sample", {"data.wrong_labels": "labels.json"}).digest == load("sample").digest

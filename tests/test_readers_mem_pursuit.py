@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 from numpy.typing import NDArray
 
 from readers import pursuit_kernels as kernels
@@ -153,6 +154,18 @@ def wide_cone(rng: np.random.Generator) -> Case:
     return cone(rng, 200, 384, 1.5)
 
 
+def one_dimension_dominates(rng: np.random.Generator) -> Case:
+    """Eight bits that span the largest entry leave next to none for all others."""
+    query, rows = cone(rng, 80, 45)
+    rows[:, 7] += rng.uniform(3, 30, 80)
+    return query, unit(rows)
+
+
+def vanishing_rows(rng: np.random.Generator) -> Case:
+    query, rows = cone(rng, 40, 33)
+    return query, rows * np.repeat(np.float32([1e-33, 1e-20, 1e-5, 1]), 10)[rng.permutation(40), None]
+
+
 KINDS = {
     "near copies at 1e-3": copies(1e-3),
     "near copies at 1e-4": copies(1e-4),
@@ -165,6 +178,7 @@ KINDS = {
         zero_rows, broken_rows, query_in_hull, query_is_a_memory, query_is_a_near_copied_memory, orthogonal,
         orthogonal_with_ties, antipodal, low_rank, one_memory, fewer_than_asked, all_identical, clustered, mixed_signs,
         flat, huge_norms, tiny_norms, overflowing_norms, zero_query, unhelpful, never_saturating, wide_cone,
+        one_dimension_dominates, vanishing_rows,
     )
 }  # fmt: skip
 
@@ -342,6 +356,34 @@ def test_a_stored_gram_changes_nothing(kind: str, seed: int, k: int) -> None:
         used = memories[plain.order].astype(np.float64)
         scale = max(1.0, float(np.abs(used).max()) ** 2)
         np.testing.assert_allclose(kept.weights @ used, plain.weights @ used, atol=2e-9 * scale)
+
+
+@njit
+def products(coarse: NDArray[np.int8], short: NDArray[np.int16]) -> tuple[int, ...]:
+    return kernels._products(coarse, 0, 1, 2, 3, short)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("dim", [1, 31, 32, 33, 1536])
+def test_a_copy_is_as_close_as_its_bound_says_and_its_products_are_exact(dim: int) -> None:
+    """The bound is what lets 8 bits rule a memory out; the largest integers are where products would overflow."""
+    rng = np.random.default_rng(dim)
+    width = -(-dim // kernels.LANES) * kernels.LANES
+    coarse, short = np.zeros((4, width), np.int8), np.empty(width, np.int16)
+    rows = rng.standard_normal((4, dim)) * [[1.0], [1e-33], [0.0], [1e5]]
+    rows[3, 0] = 3e6
+    for row, copy in zip(rows.astype(np.float32), coarse, strict=True):
+        row.setflags(write=False)
+        step = kernels._copy(row, kernels._measure(row, row)[2], copy, row)
+        assert np.abs(step * copy[:dim] - row.astype(np.float64)).max() <= kernels._HALF * step
+        step = kernels._shorten(row, short)
+        assert np.abs(step * short[:dim] - row.astype(np.float64)).max() <= kernels._HALF * step
+        assert not short[dim:].any()
+        assert list(products(coarse, short)) == (coarse.astype(np.int64) @ short.astype(np.int64)).tolist()
+    flat = np.full(dim, -1, np.float32)
+    flat.setflags(write=False)
+    kernels._copy(flat, kernels._measure(flat, flat)[2], coarse[0], flat)
+    kernels._shorten(flat, short)
+    assert products(coarse, short)[0] == 127 * dim * int(np.abs(short).max()) < 2**31
 
 
 def test_a_batch_is_its_questions_whatever_the_threads() -> None:

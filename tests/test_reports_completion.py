@@ -46,7 +46,7 @@ def test_the_first_set_is_measured_as_the_metrics_measure_it() -> None:
         for _, question, ids, *_ in results.selections.filter(pl.col("arm") == found.arm.label).iter_rows():
             turns = gold[question]
             known = Gold(question, "", tuple(turns), tuple({sessions[turn] for turn in turns}), ())
-            measured.append(evidence_metrics(known, ids[:3], sources, sessions))
+            measured.append(evidence_metrics(known, ids[:3], sources, sessions, {}))
         for name in ("gold_hit", "complete_evidence"):
             values = [each[name] for each in measured if each[name] is not None]
             assert found.before[name].value == pytest.approx(np.mean(values))

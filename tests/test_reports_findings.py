@@ -4,14 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from reports.findings import findings, percent, points, verdict
+from reports.comparisons import compare, verdict
+from reports.findings import Finding, chance, findings, percent, points
 from reports.results import Results
 from reports.tables import Estimate, summarise
 from tests.report_fixture import build_results, two_arms
 
 
+def everything(results: Results) -> tuple[Finding, ...]:
+    return findings(results, summarise(results), compare(results))
+
+
 def said(results: Results, kind: str) -> str:
-    return " ".join(each.text for each in findings(results, summarise(results)) if each.kind == kind)
+    return " ".join(each.text for each in everything(results) if each.kind == kind)
 
 
 @pytest.mark.parametrize(
@@ -38,14 +43,44 @@ def test_the_leader_and_its_difference_are_said_with_both_intervals() -> None:
     rows = {"hybrid": [1.0, 0.0] * 20, "bm25": [1.0, 1.0, 1.0, 0.0] * 10}
     text = said(two_arms(rows, conversations=[f"c{i % 8}" for i in range(40)]), "result")
     assert "bm25@k10 hands over all gold turns most often: on 75.0 % of 40 questions (95 % interval" in text
-    assert "bm25@k10 differs from hybrid@k10 by +25.0 points" in text
-    assert "over 8 conversations" in text
+    assert "hybrid@k10 finds all gold turns on 50.0 % of 40 questions, bm25@k10 on 75.0 %: difference +25.0" in text
+    assert "over 8 conversations; p = 0.0020, exact McNemar" in text  # 10 won, none lost: 2 / 2**10
 
 
 def test_an_interval_that_includes_zero_concludes_nothing() -> None:
     rows = {"hybrid": [1.0, 0.0, 1.0, 0.0] * 5, "bm25": [0.0, 1.0, 1.0, 1.0] * 5}
     text = said(two_arms(rows, conversations=[f"c{i // 4}" for i in range(20)]), "result")
-    assert "the interval includes 0, so neither is shown to be better" in text
+    assert "A difference is not shown: the interval includes 0" in text
+    assert "no difference" not in text
+
+
+def test_a_difference_that_many_comparisons_explain_is_not_shown() -> None:
+    """Eight wins and no loss, p = 1/128, beside seven other arms: Holm's p is 1/16."""
+    base = [1.0] * 4 + [0.0] * 36
+    rows = {"hybrid": base, "bm25": [1.0] * 12 + [0.0] * 28}
+    conversations = [f"c{i % 8}" for i in range(40)]
+    assert "bm25@k10 is shown to be above hybrid@k10" in said(two_arms(rows, conversations=conversations), "result")
+    many = rows | dict.fromkeys(("mmr", "dpp", "dense", "random", "xquad", "coverage", "locality"), base)
+    text = said(two_arms(many, conversations=conversations), "result")
+    assert "Holm p = 0.062 among 8 arms" in text
+    assert "A difference is not shown: no interval reaches 0, but the p is above 0.05" in text
+
+
+def test_the_declared_comparison_comes_first_and_again_without_wrong_labels() -> None:
+    rows = {"hybrid": [1.0, 0.0] * 20, "bm25": [1.0, 1.0, 1.0, 0.0] * 10}
+    made = two_arms(rows, conversations=[f"c{i % 8}" for i in range(40)])
+    made = replace(made, primary=("hybrid@k10", "bm25@k10"), wrong_labels={"q1": "answer", "q2": "citation"})
+    found = everything(made)
+    assert [each.topic for each in found[:3]] == ["declared comparison"] * 3
+    assert "gold answer is known to be wrong, 39 are left" in found[1].text
+    assert "gold turns are known to be wrong as well, 38 are left" in found[2].text
+    assert "1 are known to have a wrong gold answer and 1 more wrong gold turns alone" in said(made, "limit")
+
+
+def test_few_conversations_bound_their_own_p() -> None:
+    assert "No p by conversation can be below 0.25." in said(build_results(), "limit")
+    rows = {"hybrid": [1.0, 0.0] * 20, "bm25": [1.0, 1.0] * 20}
+    assert "No p" not in said(two_arms(rows, conversations=[f"c{i}" for i in range(40)]), "limit")
 
 
 def test_an_arm_that_uses_gold_leads_nothing_and_is_called_a_ceiling() -> None:
@@ -56,7 +91,7 @@ def test_an_arm_that_uses_gold_leads_nothing_and_is_called_a_ceiling() -> None:
 
 
 def test_a_reader_without_a_budget_is_compared_with_nobody() -> None:
-    found = [each for each in findings(build_results(), summarise(build_results())) if "full_context" in each.text]
+    found = [each for each in everything(build_results()) if "full_context" in each.text]
     assert [each.topic for each in found] == ["no budget"]
     assert "differs" not in found[0].text
 
@@ -102,6 +137,7 @@ def test_numbers_are_said_plainly() -> None:
     assert [percent(0.5956), percent(None)] == ["59.6 %", "–"]
     shown = [points(each) for each in (-0.233, 0.05, 0.0, -0.0004, None)]
     assert shown == ["−23.3", "+5.0", "0.0", "0.0", "–"]
+    assert [chance(p) for p in (1e-9, 0.00213, 0.0213, 1.0)] == ["< 0.0001", "= 0.0021", "= 0.021", "= 1"]
 
 
 def test_kinds_that_stay_apart_are_named() -> None:

@@ -162,3 +162,69 @@ def test_shapes_and_samples_are_checked(values: Floats, clusters: Integers, samp
 def test_level_is_checked() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         bootstrap_means(np.zeros((2, 1)), np.arange(2), samples=1, rng=np.random.default_rng(0), level=95)
+
+
+def test_bca_is_the_formula_over_a_twins_resamples_and_leave_one_out_means() -> None:
+    rng = np.random.default_rng(6)
+    values = rng.exponential(size=(30, 2))
+    values[rng.random((30, 2)) < 0.2] = np.nan
+    clusters = rng.integers(0, 7, 30)
+    found = bootstrap(values, clusters, samples=400, seed=13)
+    twin = np.random.default_rng(13)
+    expected = [naive_bca(values[:, 1], own, 400, twin) for own in (np.arange(30), clusters)]
+    assert (found.bca_low[1], found.bca_high[1]) == pytest.approx(expected[0])
+    assert (found.cluster_bca_low[1], found.cluster_bca_high[1]) == pytest.approx(expected[1])
+
+
+def naive_bca(column: Floats, clusters: Integers, samples: int, rng: np.random.Generator) -> tuple[float, float]:
+    codes = np.unique(clusters)
+    draws = np.random.default_rng(int(rng.integers(2**63))).integers(0, len(codes), (samples, len(codes)))
+    groups = [column[clusters == code] for code in codes]
+    means = np.array([np.nanmean(np.concatenate([groups[i] for i in drawn])) for drawn in draws])
+    mean = np.nanmean(column)
+    left = [np.nanmean(column[clusters != code]) for code in codes if not np.isnan(column[clusters == code]).all()]
+    away = np.mean(left) - np.array(left)
+    skew = (away**3).sum() / (6 * (away**2).sum() ** 1.5)
+    means, mean = (
+        means.round(12),
+        mean.round(12),
+    )  # every unit drawn once gives the mean, in whatever order it is summed
+    bias = stats.norm.ppf(((means < mean).mean() + (means <= mean).mean()) / 2)
+    shifted = bias + stats.norm.ppf([0.025, 0.975])
+    low, high = np.quantile(means, stats.norm.cdf(bias + shifted / (1 - skew * shifted)))
+    return float(low), float(high)
+
+
+def test_bca_intervals_agree_with_scipy() -> None:
+    values = np.random.default_rng(1).exponential(size=(80, 1))
+    found = bootstrap(values, samples=20_000)
+    theirs = stats.bootstrap(
+        (values[:, 0],), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(2)
+    ).confidence_interval
+    assert (found.bca_low[0], found.bca_high[0]) == pytest.approx((theirs.low, theirs.high), abs=0.01)
+    assert found.bca_high[0] > found.high[0] + 0.01  # the skew that a percentile interval misses
+
+
+def test_a_column_that_never_varies_has_the_interval_of_its_value() -> None:
+    found = bootstrap(np.full((20, 1), 1 / 3), np.arange(20) % 4)
+    ends = (found.low, found.bca_low, found.bca_high, found.cluster_bca_low, found.cluster_bca_high)
+    assert np.allclose(ends, 1 / 3, rtol=0, atol=1e-12)
+
+
+def test_errors_are_those_of_a_mean_and_of_conversations_by_hand() -> None:
+    """Means 1/2; residual sums of the conversations 1, -1 and 0: sqrt(3/2 * 2) / 6."""
+    column = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 0.0])
+    found = bootstrap(column[:, None], np.array([0, 0, 1, 1, 2, 2]))
+    assert found.error[0] == pytest.approx(stats.sem(column))
+    assert found.cluster_error[0] == pytest.approx(np.sqrt(3) / 6)
+
+
+def test_float32_changes_no_interval_of_whole_numbers_and_takes_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    values = np.column_stack([rng.integers(-1, 2, 300), rng.integers(0, 9_000_001, 300), rng.random(300)]) * 1.0
+    clusters = rng.integers(0, 10, 300)
+    narrow = bootstrap(values, clusters, samples=300)
+    monkeypatch.setattr("reports.intervals.FLOAT32_WHOLE", 0)
+    wide = bootstrap(values, clusters, samples=300)
+    for name in ("low", "high", "bca_low", "bca_high", "cluster_low", "cluster_bca_high"):
+        assert getattr(narrow, name) == pytest.approx(getattr(wide, name), rel=1e-14)

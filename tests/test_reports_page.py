@@ -22,9 +22,12 @@ FILES = {
     "report.md",
     "main.csv",
     "clustered.csv",
+    "comparisons.csv",
+    "rates.csv",
     "questions.html",
     "coverage.svg",
     "latency.svg",
+    *(f"{name}.{kind}" for name in ("cost", "differences", "kinds", "reuse") for kind in ("svg", "csv")),
 }
 
 
@@ -278,7 +281,15 @@ def test_a_run_with_nothing_in_it_is_still_a_report(results: Results, tmp_path: 
         records=results.records.clear(),
         selections=results.selections.clear(),
     )
-    assert set(write_report(nothing, tmp_path)) == {"report", "markdown", "main", "clustered", "questions"}
+    assert set(write_report(nothing, tmp_path)) == {
+        "report",
+        "markdown",
+        "main",
+        "clustered",
+        "comparisons",
+        "rates",
+        "questions",
+    }
 
 
 def test_the_explorer_of_a_full_benchmark_stays_below_six_megabytes() -> None:

@@ -1,4 +1,4 @@
-"""Numbers of a report: denominators, expected cells, differences, groups and ranks."""
+"""Numbers of a report: denominators, expected cells, groups and ranks."""
 
 from dataclasses import replace
 
@@ -96,22 +96,6 @@ def test_a_mean_and_its_clustered_interval_are_as_computed_by_hand() -> None:
     found = summarise(made).estimates[Cell("hybrid@k10", ALL, PRIMARY)]
     assert (found.value, found.n, found.clusters) == (0.25, 4, 2)
     assert (found.cluster_low, found.cluster_high) == (0.0, 0.5)
-
-
-def test_differences_are_paired_over_questions_defined_for_both() -> None:
-    made = two_arms({"hybrid": [1.0, 1.0, 0.0, 1.0], "bm25": [0.0, 1.0, 0.0, None]}, conversations=["a", "a", "b", "b"])
-    found = summarise(made).differences[Cell("bm25@k10", ALL, PRIMARY)]
-    assert found.n == 3
-    assert found.value == pytest.approx(-1 / 3)
-    assert found.low is not None and found.high is not None
-    assert -1 <= found.low <= -1 / 3 <= found.high <= 0
-
-
-def test_equal_arms_differ_by_exactly_nothing() -> None:
-    column = [1.0, 0.0, 1 / 3, 1.0]
-    made = two_arms({"hybrid": column, "bm25": column}, conversations=["a", "a", "b", "b"])
-    found = summarise(made).differences[Cell("bm25@k10", ALL, PRIMARY)]
-    assert (found.low, found.value, found.high, found.cluster_low) == (0.0, 0.0, 0.0, 0.0)
 
 
 def test_strict_counts_what_was_not_judged_as_wrong_and_judged_leaves_it_out() -> None:

@@ -20,7 +20,7 @@ from storage import vectors
 from storage.calls import Ledger
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.schemas import CALLS, SELECTIONS, STATES, VERDICTS
+from storage.schemas import CALLS, SELECTIONS, SESSIONS, STATES, VERDICTS
 from storage.submissions import Submission, Submissions
 from storage.tables import CorruptPart
 from tests.conftest import write_locomo
@@ -148,17 +148,24 @@ def test_an_index_is_built_and_read_there(s3: Flaky) -> None:
     folder = Lake.open("s3://bucket/indexed").vectors
     records = pa.table(
         {
-            "id": ["a", "b", "c"],
-            "conversation_id": ["one", "one", "two"],
-            "session_id": ["s", "s", "s"],
-            "position": pa.array([1, 0, 0], pa.int32()),
+            "unit": ["one", "one", "two"],
+            "place": pa.array([1, 0, 0], pa.int32()),
             "text": ["red", "green", "blue"],
         }
     )
-    vectors.build(folder, "f" * 64, records, np.eye(3, dtype=np.float32))
-    found = vectors.read(folder, "f" * 64, "one")
-    assert found.ids == ("b", "a")
-    assert np.array_equal(found.vectors, np.eye(3, dtype=np.float32)[[1, 0]])
+    assert vectors.build(folder, "f" * 64, [(records, np.eye(3, dtype=np.float32))], 3) == 3
+    found = vectors.read(folder, "f" * 64, ["two", "one"])
+    assert np.array_equal(found, np.eye(3, dtype=np.float32)[[2, 1, 0]])
+
+
+def test_what_was_written_under_one_address_is_handed_over_to_another(s3: Flaky) -> None:
+    lake = Lake.open("s3://bucket/handed")
+    row = {"session": "s", "place": 0, "name": "1", "speaker": "Ada", "text": "hello", "caption": None}
+    for _ in range(2):
+        lake.table(SESSIONS, "a" * 64).append([row])
+        lake.hand_over(SESSIONS, "a" * 64, "b" * 64)
+        assert not lake.table(SESSIONS, "a" * 64).holds_any()
+        assert lake.table(SESSIONS, "b" * 64).lookup(["s"])["text"].to_list() == ["hello"]
 
 
 def test_a_run_there_gives_the_tables_of_a_run_in_a_folder(s3: Flaky, server: None, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_writers_killed_at_any_moment_leave_every_part_readable(tmp_path: Path) 
 def test_a_lake_of_another_schema_version_is_refused(tmp_path: Path) -> None:
     Lake.open(tmp_path)
     (tmp_path / "lake.json").write_text('{"schema": 99}')
-    with pytest.raises(InputError, match="schema version 1 expected, 99 found"):
+    with pytest.raises(InputError, match="schema version 2 expected, 99 found"):
         Lake.open(tmp_path)
 
 
@@ -133,3 +133,35 @@ def test_scopes_do_not_see_each_other(tmp_path: Path) -> None:
     lake.table(ANSWERS, "a" * 64).append([row])
     assert len(lake.table(ANSWERS, "a" * 64).read()) == 1
     assert lake.table(ANSWERS, "b" * 64).read().is_empty()
+
+
+RUNS = TableSpec(
+    "runs",
+    pa.schema([pa.field("unit", pa.string()), pa.field("place", pa.int32()), pa.field("value", pa.int64())]),
+    ("unit", "place"),
+)
+
+
+def _runs(**sizes: int) -> list[dict[str, object]]:
+    return [{"unit": unit, "place": n, "value": 10 * size + n} for unit, size in sizes.items() for n in range(size)]
+
+
+def test_a_look_up_gives_the_rows_of_each_key_in_the_order_asked_for(tmp_path: Path) -> None:
+    table = KeyedTable(tmp_path, RUNS)
+    table.append(_runs(a=2, b=3))
+    table.append(_runs(c=1))
+    assert table.lookup(["c", "b", "c"])["value"].to_list() == [10, 30, 31, 32, 10]
+    assert table.lookup([]).is_empty()
+    with pytest.raises(KeyError):
+        table.lookup(["z"])
+
+
+def test_a_key_in_two_parts_is_looked_up_where_a_read_finds_it_and_a_new_part_is_seen(tmp_path: Path) -> None:
+    table = KeyedTable(tmp_path, RUNS)
+    table.append(_runs(a=2, b=1))
+    assert set(table.keys()) == {"a", "b"}
+    table.append([{"unit": "a", "place": n, "value": 99} for n in range(2)] + _runs(c=1))
+    assert set(table.keys()) == {"a", "b", "c"}
+    assert table.lookup(["a"])["value"].to_list() == table.read(where=pl.col("unit") == "a")["value"].to_list()
+    rows = [row for _, part in table.by_part() for row in part.iter_rows()]
+    assert sorted(rows) == sorted(table.read().iter_rows())

@@ -27,10 +27,8 @@ def lake(tmp_path: Path) -> Lake:
     """A lake of two parts and one index, all whole."""
     made = Lake.open(tmp_path / "lake")
     made.table(ANSWERS, "0" * 64).append([_row("q1"), _row("q2")])
-    records = pa.table(
-        {"id": ["a"], "conversation_id": ["c"], "session_id": ["s"], "position": [0], "text": ["red bird"]}
-    )
-    vectors.build(made.vectors, INDEX, records, np.ones((1, 2), np.float32))
+    records = pa.table({"unit": ["u"], "place": [0], "text": ["red bird"]})
+    vectors.build(made.vectors, INDEX, [(records, np.ones((1, 2), np.float32))], 2)
     made.table(INDEXES, INDEX).append([{"index": INDEX, "rows": 1, "tag": vectors.TAG}])
     return made
 

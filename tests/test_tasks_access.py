@@ -12,7 +12,7 @@ from readers.types import Access, Budget, Evidence, Note, OverBudget, Pool, Quer
 from storage.errors import InputError
 from tasks.access import Library, QuestionAccess
 from tasks.arms import Arm, arms, budget
-from tasks.compose import _read
+from tasks.compose import read_of
 
 DAY = 86_400.0
 TEXTS = [
@@ -104,7 +104,7 @@ class _Greedy:
 def _cell(reader: Any, limits: str) -> Evidence:
     empty: Any = np.zeros(0)
     pool = Pool((), empty, empty, empty, np.zeros((0, 3)), empty, empty, empty, empty, empty)
-    return _read(Arm(reader, limits, "turns"))(Query("q", "q", np.zeros(3)), pool, LIBRARY)
+    return read_of(Arm(reader, limits, "turns"))(Query("q", "q", np.zeros(3)), pool, LIBRARY)
 
 
 def test_a_reader_that_exceeds_its_budget_is_cut_and_its_cell_says_so() -> None:

@@ -87,8 +87,7 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for chunk in chunks_to_embed(plan, store):
         embed_chunk(plan, store, chunk)
     build_index(plan, store)
-    for name in plan.conversation_ids():
-        build_pools(plan, store, name)
+    build_pools(plan, store, plan.conversation_ids())
     return folder
 
 
@@ -107,7 +106,7 @@ def _plan(folder: Path, url: str, arms: list[str], **changes: Any) -> Plan:
 
 
 def _consult(plan: Plan) -> int:
-    return sum(consult(plan, plan.stores[0], name) for name in plan.conversation_ids())
+    return consult(plan, plan.stores[0], plan.conversation_ids())
 
 
 def _rows(plan: Plan) -> dict[tuple[str, str], dict[str, Any]]:
@@ -117,7 +116,7 @@ def _rows(plan: Plan) -> dict[tuple[str, str], dict[str, Any]]:
 
 def test_asks_and_tokens_are_counted_a_question_and_nothing_is_asked_twice(folder: Path, endpoint: Endpoint) -> None:
     plan = _plan(folder, endpoint.url, ["hybrid", "setr(model=small)", "fca_ms_model(model=small)"])
-    assert compose(plan, plan.stores[0], "c1") == 3
+    assert compose(plan, plan.stores[0], ["c1"]) == 3
     assert _consult(plan) == 6
     told = {arm: row for (arm, _), row in _rows(plan).items()}
     counted = {
@@ -182,7 +181,7 @@ def test_a_refusal_and_an_empty_reply_are_fallbacks_that_are_counted(
     finish = "content_filter" if reply == "refused" else "stop"
     endpoint.rule = lambda body: completion(text, finish_reason=finish)
     plan = _plan(folder, endpoint.url, ["setr(model=small)", "hybrid"])
-    compose(plan, plan.stores[0], "c1")
+    compose(plan, plan.stores[0], ["c1"])
     assert _consult(plan) == 3
     rows = _rows(plan)
     for question in {question for _, question in rows}:

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from storage.errors import InputError
 from tasks.encoders import minilm
 from tasks.encoders.endpoint import Endpoint
+from tasks.encoders.hashed import Hashed
 from tasks.encoders.minilm import MiniLm, count_tokens
 from tasks.llm import embed
 from tasks.llm.patience import Policy
@@ -104,3 +107,30 @@ def test_a_reply_that_lacks_vectors_is_an_endpoint_error_and_one_that_is_not_jso
         endpoint.faults.extend([MALFORMED] * 6)
         with pytest.raises(EndpointError, match="no usable reply, a malformed reply"):
             embed(endpoint.url, "m", ["a"], policy=QUICK)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.text(alphabet=st.sampled_from("ab é\u3000\x1c\x00\u4e2d-[SEP]\t\n\r '\u202e9"), max_size=40), max_size=5
+    )
+)
+def test_tokens_counted_word_by_word_are_those_of_the_whole_text(texts: list[str]) -> None:
+    whole = minilm._tokenizer(None).encode_batch(texts, add_special_tokens=False)
+    assert count_tokens(texts) == [len(item.ids) for item in whole]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x" * 70, "Hello [MASK] world [SEP][CLS] ##ing", "a\u00a0b\u2028c d", "\U0001f600 \ud7ff"]
+)
+def test_tokens_of_hostile_texts_are_those_of_the_whole_text(text: str) -> None:
+    assert count_tokens([text, text]) == [len(minilm._tokenizer(None).encode(text, add_special_tokens=False).ids)] * 2
+
+
+def test_hashed_vectors_are_unit_and_deterministic_and_an_empty_text_has_none() -> None:
+    texts = ["I adopted a parrot", "I adopted a parrot!", "quite another thing", "ab", ""]
+    vectors = Hashed(64).encode(texts)
+    assert vectors.shape == (5, 64)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 1, 1, 1, 0], rtol=1e-6)
+    np.testing.assert_array_equal(vectors[::-1], Hashed(64).encode(texts[::-1]))
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]

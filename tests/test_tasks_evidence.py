@@ -1,8 +1,10 @@
 """What is shown, under which address, and how it is scored against gold."""
 
+import random
 from dataclasses import replace
 from datetime import datetime
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from readers.types import Budget
 from storage.records import Gold, Record
 from tasks.evidence import evidence_hash, line, line_digest, rendered, spoken
-from tasks.metrics import evidence_metrics
+from tasks.metrics import evidence_metrics, rank_metrics
 from tasks.oracle import assemble
 
 RECORD = Record("c/D1:1", "c", "c/S1", 0, "Ada", "Ada: Hello.", datetime(2023, 5, 8, 13, 56), ("c/D1:1",))
@@ -47,26 +49,59 @@ def test_the_address_changes_with_text_date_id_and_order() -> None:
 
 SOURCES = {"r1": ("t1",), "r2": ("t2", "t3"), "r3": ("t4",), "r0": ()}
 SESSIONS = {"t1": "s1", "t2": "s1", "t3": "s2", "t4": "s3"}
+SPEAKERS = {"t1": "user", "t2": "user", "t3": "assistant", "t4": "assistant"}
 GOLD = Gold("q", "a", ("t1", "t4"), ("s1", "s3"))
 
 
 @pytest.mark.parametrize(
     ("records", "expected"),
     [
-        ([], (0.0, 0.0, 0.0, 0.0, 0.0)),
-        (["r1"], (1.0, 0.5, 0.0, 0.5, 0.0)),
-        (["r2"], (0.0, 0.0, 0.0, 0.5, 0.0)),
-        (["r2", "r3"], (1.0, 0.5, 0.0, 1.0, 1.0)),
-        (["r3", "r1"], (1.0, 1.0, 1.0, 1.0, 1.0)),
-        (["r1", "r0"], (None,) * 5),
+        ([], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
+        (["r1"], (1.0, 0.5, 0.0, 0.5, 0.0, 1.0, 1.0, 1.0)),
+        (["r2"], (0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0)),
+        (["r2", "r3"], (1.0, 0.5, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)),
+        (["r3", "r1"], (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)),
+        (["r1", "r0"], (None,) * 8),
     ],
 )
 def test_metrics_of_states_worked_out_by_hand(records: list[str], expected: tuple[float | None, ...]) -> None:
-    assert tuple(evidence_metrics(GOLD, records, SOURCES, SESSIONS).values()) == expected
+    assert tuple(evidence_metrics(GOLD, records, SOURCES, SESSIONS, SPEAKERS).values()) == expected
 
 
 def test_metrics_without_gold_are_undefined_not_perfect() -> None:
-    assert set(evidence_metrics(Gold("q", "a", (), ()), ["r1"], SOURCES, SESSIONS).values()) == {None}
+    assert set(evidence_metrics(Gold("q", "a", (), ()), ["r1"], SOURCES, SESSIONS, SPEAKERS).values()) == {None}
+
+
+def test_a_question_with_evidence_sessions_but_no_annotated_turn_is_a_miss_of_turn_hit_alone() -> None:
+    found = evidence_metrics(Gold("q", "a", (), ("s1",)), ["r1"], SOURCES, SESSIONS, SPEAKERS)
+    defined = {name: value for name, value in found.items() if value is not None}
+    assert defined == {"session_recall": 1.0, "complete_sessions": 1.0, "turn_hit": 0.0}
+
+
+def test_gold_that_only_the_assistant_said_has_no_user_recall() -> None:
+    found = evidence_metrics(Gold("q", "a", ("t4",), ("s3",)), ["r3"], SOURCES, SESSIONS, SPEAKERS)
+    assert (found["gold_hit"], found["user_recall_any"], found["user_recall_all"]) == (1.0, None, None)
+
+
+def test_rank_metrics_worked_out_by_hand() -> None:
+    gold = Gold("q", "a", ("t1", "t2", "t4"), ("s1", "s3"))
+    found = rank_metrics(gold, [["t3"], ["t4"], ["t1"], ["t2"]], SPEAKERS, 4)
+    ideal = 1 + 1 / np.log2(3) + 1 / 2
+    assert found["ndcg"] == pytest.approx((1 / np.log2(3) + 1 / 2 + 1 / np.log2(5)) / ideal)
+    assert found["user_ndcg_any"] == 1.0
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=12), st.integers(1, 12), st.randoms())
+def test_user_ndcg_any_is_the_release_s_arithmetic(relevant: list[bool], k: int, draw: random.Random) -> None:
+    """The release's formula, written out from its definition over a ranking of user turns."""
+    ids = [f"u{place}" for place in range(len(relevant))]
+    wanted = [id for id, own in zip(ids, relevant, strict=True) if own]
+    ranking = draw.sample(ids, len(ids))
+    gains = [1.0] + [1 / np.log2(rank) for rank in range(2, len(ids) + 1)]
+    actual = sum(gain for gain, id in zip(gains[:k], ranking[:k], strict=True) if id in wanted)
+    best = sum(gains[: min(k, len(wanted))])
+    found = rank_metrics(Gold("q", "a", tuple(wanted), ()), [[id] for id in ranking[:k]], dict.fromkeys(ids, "user"), k)
+    assert found["user_ndcg_any"] == (pytest.approx(actual / best) if wanted else None)
 
 
 TURNS = [f"t{i}" for i in range(12)]

@@ -17,8 +17,9 @@ CONTENT = bytes(range(256)) * 4096
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = replace(HOMES["locomo"], sha256=hashlib.sha256(CONTENT).hexdigest())
-    monkeypatch.setitem(module.HOMES, "locomo", known)
+    home = HOMES["locomo"]
+    known = replace(home.files[0], sha256=hashlib.sha256(CONTENT).hexdigest())
+    monkeypatch.setitem(module.HOMES, "locomo", replace(home, files=(known,)))
 
 
 def _serve(server: HTTPServer, *, ranges: bool) -> list[str | None]:
@@ -64,5 +65,24 @@ def test_what_is_not_there_is_said(httpserver: HTTPServer, tmp_path: Path) -> No
         fetch("locomo", tmp_path, httpserver.url_for("/gone"), None)
     with pytest.raises(InputError, match="not reached in 5 tries"):
         fetch("locomo", tmp_path, "http://127.0.0.1:9/file", None)
-    with pytest.raises(InputError, match="one of locomo expected"):
+    with pytest.raises(InputError, match=r"one of locomo, .* expected, 'locom' found"):
         fetch("locom", tmp_path, None, None)
+
+
+def test_a_folder_of_files_is_fetched_whole_without_the_files_it_may_lack(
+    httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    for number in range(1, 21):
+        httpserver.expect_request(f"/100K/{number}/chat.json").respond_with_data("[]")
+        httpserver.expect_request(f"/100K/{number}/chat_trunecated.json").respond_with_data(status=404)
+        probes = f"/100K/{number}/probing_questions/probing_questions.json"
+        httpserver.expect_request(probes).respond_with_data("{}")
+    path = fetch("beam_100k", tmp_path, httpserver.url_for("/"), None)
+    assert path == tmp_path / "100K"
+    assert len(list(path.rglob("*.json"))) == 40
+
+
+def test_a_file_without_a_published_digest_must_still_be_whole(httpserver: HTTPServer, tmp_path: Path) -> None:
+    httpserver.expect_request("/100K/1/chat_trunecated.json").respond_with_data("[{")
+    with pytest.raises(InputError, match="complete JSON expected"):
+        fetch("beam_100k", tmp_path, httpserver.url_for("/"), None)

@@ -1,5 +1,6 @@
 """Another system's pools: every row is checked, and what it ranked is what readers read."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,9 @@ def _run(plan: Plan) -> StorePlan:
     bring(plan, store)
     for chunk in chunks_to_embed(plan, store):
         embed_chunk(plan, store, chunk)
-    build_pools(plan, store, "c1")
-    compose(plan, store, "c1")
-    compose_oracle(plan, store, "c1")
+    build_pools(plan, store, ["c1"])
+    compose(plan, store, ["c1"])
+    compose_oracle(plan, store, ["c1"])
     answer(plan, store, "c1")
     score(plan, store, "c1")
     return store
@@ -90,7 +91,7 @@ def test_metrics_are_undefined_where_sources_are_unknown_and_sessions_count_wher
     rows[0] |= {"source_turn_ids": [], "source_session_ids": ["S2"]}
     rows[4] |= {"source_turn_ids": [], "source_session_ids": ["S2"]}
     plan = _plan(tmp_path, write_pool(tmp_path / "pool", rows, queries()))
-    sessions = sorted(set(plan.turns()["session_id"]))
+    sessions = sorted(set(plan.turns("c1")["session_id"]))
     for place in (0, 4):
         rows[place]["source_session_ids"] = [sessions[1].removeprefix("c1/")]
     plan = _plan(tmp_path, write_pool(tmp_path / "pool", rows, queries()))
@@ -169,7 +170,7 @@ def test_a_conversation_of_which_the_system_found_nothing_has_empty_evidence(tmp
     plan = protocol.plan(str(tmp_path / "lake"), ingested.dataset, ingested.gold)
     store = _run(plan)
     for stage in (build_pools, compose, compose_oracle, score):
-        stage(plan, store, "c2")
+        stage(plan, store, ["c2"])
     chosen = {
         ids for (_, question), held in _selected(plan, store).items() if question == "c2/q0" for ids in [(*held,)]
     }
@@ -273,6 +274,18 @@ def test_the_pool_of_the_other_cases_holds(tmp_path: Path) -> None:
     assert found.pool["source_turn_ids"].to_list()[0] == ["c1/D2:2"]
     assert found.pool["source_turn_ids"].to_list()[1] == ["c1/D1:1"]
     assert len(found.resident) == 2
+
+
+def test_rows_of_sealed_questions_may_stand_in_a_pool_of_open_ones(tmp_path: Path) -> None:
+    place = write_pool(tmp_path / "pool", pool(), queries(), shown=True)
+    every = known(_plan(tmp_path))
+    part = replace(every, questions={"c1/q0": "c1"})
+    with pytest.raises(InputError, match="row 4, column question_id: a question of locomo expected, 'c1/q1' found"):
+        checked(place, part)
+    assert checked(place, replace(part, sealed=True)).pool.equals(checked(place, every).pool)
+    elsewhere = write_pool(tmp_path / "other", [{**each, "conversation_id": "c9"} for each in pool()[3:]])
+    with pytest.raises(InputError, match="row 1, column conversation_id: a conversation of locomo expected, 'c9'"):
+        checked(elsewhere, replace(part, sealed=True))
 
 
 def _with(table: pa.Table, name: str, values: list[Any]) -> pa.Table:

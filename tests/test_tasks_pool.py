@@ -1,12 +1,15 @@
 """Candidates are what an exact, naive search of the conversation finds."""
 
 import math
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi
 
 from tasks.pool import Lexicon, MinMax, ReciprocalRank, candidates
 from tasks.text import terms
@@ -42,6 +45,21 @@ def _bm25(texts: list[str], question: str, k1: float = 1.2, b: float = 0.75) -> 
 @pytest.mark.parametrize("question", ["Which parrot did Ada adopt?", "double bass", "Ada", "the of and", ""])
 def test_bm25_is_the_formula(question: str) -> None:
     assert Lexicon(TEXTS).scores(question) == pytest.approx(_bm25(TEXTS, question))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["parrot", "parrots", "bass", "the", "rain", "run", "running"]), max_size=8),
+        min_size=1,
+    )
+)
+def test_bm25_is_rank_bm25(documents: list[list[str]]) -> None:
+    stems = [terms(" ".join(words)) for words in documents]
+    found = Lexicon([" ".join(words) for words in documents]).scores("parrots run in the rain, parrot")
+    query = terms("parrots run in the rain, parrot")
+    expected = BM25Okapi(stems, k1=1.2, b=0.75).get_scores(query) if any(stems) else np.zeros(len(documents))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_bm25_of_no_words_at_all_is_zero() -> None:
@@ -106,3 +124,19 @@ def test_the_native_score_of_a_candidate_is_the_fusion_of_its_channels_over_the_
 def test_lengths_that_differ_are_refused_with_both_numbers() -> None:
     with pytest.raises(ValueError, match=r"vectors \(2\) must match lexical scores \(3\)"):
         candidates(np.zeros((2, 4), np.float32), np.zeros(4, np.float32), np.zeros(3), 5, MinMax())
+
+
+def test_scores_do_not_depend_on_what_the_process_read_before() -> None:
+    """Terms are numbered as a process meets them, so the order of its sums must not matter."""
+    code = (
+        "import sys, numpy as np; from tasks.pool import Lexicon; rng = np.random.default_rng(1); "
+        "words = [f'w{chr(97 + i % 26)}{chr(97 + i // 26)}x' for i in range(300)]; "
+        "texts = [' '.join(rng.choice(words, 12)) + ' common' * (i % 3 > 0) for i in range(200)]; "
+        "Lexicon(texts[::-1]) if sys.argv[1] == 'other' else None; "
+        "print(Lexicon(texts).scores('common ' + texts[7]).tobytes().hex())"
+    )
+    found = {
+        subprocess.run([sys.executable, "-c", code, how], capture_output=True, text=True, check=True).stdout
+        for how in ("plain", "other")
+    }
+    assert len(found) == 1

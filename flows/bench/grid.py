@@ -1,9 +1,9 @@
 """How long does a selection take, by kind of pool, dimension, pool size and budget?
 
-Run as a process: `python -m flows.bench.grid FILE LAKE` prints one JSON object. Every contestant reads every pool once
-a round, contestants taking turns, so that other load meets all of them; a pool's time is its median over the rounds,
-and a cell's figures are over its pools. The pools of a sweep are larger than the last cache twice over, so each is cold
-for everyone; the floor, one float32 matvec of the same pool, is measured in the same rounds.
+Run as a process: `python -m flows.bench.grid FILE LAKE NAME` prints one JSON object. Every contestant reads every pool
+once a round, contestants taking turns, so that other load meets all of them; a pool's time is its median over the
+rounds, and a cell's figures are over its pools. The pools of a sweep are larger than the last cache twice over, so each
+is cold for everyone; the floor, one float32 matvec of the same pool, is measured in the same rounds.
 """
 
 import json
@@ -22,7 +22,7 @@ from readers.mem_pursuit import mem_pursuit, mem_pursuit_batch
 
 SIZES, BUDGETS, DIMS = (100, 200, 300, 500), (10, 20, 50, 100), (1536, 384)
 HEADLINE = (200, 20, 1536)
-LOCOMO, UNSATURATED = "LoCoMo", "never saturating"
+UNSATURATED = "never saturating"
 TAU = 1e-5
 
 # Feng & Fan, arXiv 2610.15642v1, d = 1536, one thread of a Xeon Gold 5117 at 2.00 GHz, numba.
@@ -43,19 +43,19 @@ Row = dict[str, Any]
 Contestant = Callable[[int, NDArray[np.float32], NDArray[np.float32]], object]
 
 
-def grid(path: Path, lake: Path) -> dict[str, Any]:
-    """All figures: name → value, lists of rows being tables."""
+def grid(path: Path, lake: Path, name: str) -> dict[str, Any]:
+    """All figures: name → value, lists of rows being tables. `name`: what the pools of the file are called."""
     _say("embedding and ranking")
     full = shelves(path, lake, max(SIZES))
     cells: list[Row] = []
-    for kind in (LOCOMO, UNSATURATED):
+    for kind in (name, UNSATURATED):
         for dim in DIMS:
             for size in SIZES:
                 _say(f"{kind} pools, d={dim}, P={size}")
                 cells += _cells(kind, size, dim, _pools(full, kind, size, dim))
     headline: Row = {}
     peers: list[Row] = []
-    for kind in (LOCOMO, UNSATURATED):
+    for kind in (name, UNSATURATED):
         _say(f"peers, {kind} pools")
         found, rows = _headline(kind, _pools(full, kind, HEADLINE[0], HEADLINE[2]))
         headline |= found
@@ -72,7 +72,7 @@ def grid(path: Path, lake: Path) -> dict[str, Any]:
         f"peers at P={size} K={budget} d={dim}, cold": peers,
         **{
             f"median ms by P and K, {kind} pools, d={dim}": _by_size_and_budget(cells, kind, dim)
-            for kind in (LOCOMO, UNSATURATED)
+            for kind in (name, UNSATURATED)
             for dim in DIMS
         },
         "cells": cells,
@@ -139,7 +139,7 @@ def _headline(kind: str, pools: Sequence[Case]) -> tuple[dict[str, Any], list[Ro
         }
         for name, each in times.items()
     ]
-    if kind == LOCOMO:
+    if kind != UNSATURATED:
         rows.append({"pools": kind, "contestant": "published (other machine)", **PUBLISHED})
     matvec, warm_own, warm_gram = (float(np.median(each)) for each in warm.values())
     return {
@@ -153,7 +153,7 @@ def _headline(kind: str, pools: Sequence[Case]) -> tuple[dict[str, Any], list[Ro
 def _pools(full: Sequence[Shelf], kind: str, size: int, dim: int) -> list[Case]:
     """As many pools as fill the last cache twice, and at least 64."""
     count = max(64, -(-2 * _cache_kib() * 1024 // (size * dim * 4)))
-    return taken(full, size, dim, count) if kind == LOCOMO else unsaturated(size, dim, count)
+    return unsaturated(size, dim, count) if kind == UNSATURATED else taken(full, size, dim, count)
 
 
 def _sweep(pools: Sequence[Case], contestants: dict[str, Contestant], rounds: int) -> dict[str, NDArray[np.float64]]:
@@ -247,4 +247,4 @@ def _say(what: str) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(grid(Path(sys.argv[1]), Path(sys.argv[2]))))
+    print(json.dumps(grid(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])))

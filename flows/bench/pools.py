@@ -43,7 +43,7 @@ def shelves(path: Path, lake: Path, deepest: int) -> list[Shelf]:
     Vectors are kept in `lake`, by the address that a run keeps them by. Where no conversation has `deepest` records,
     all of them share one shelf. Raises what the source and the encoder raise.
     """
-    read = SOURCES["locomo"](path)
+    read = SOURCES["locomo"].load(path)
     writer = specs.make(WRITERS, _STORE.writer, "writer")
     texts = {
         name: [record.text for record in writer.write(list(turns))]

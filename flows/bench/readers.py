@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,11 +37,12 @@ def readers(data: str | None, lake: str | None = None) -> dict[str, Any]:
     embeds anew. Progress goes to standard error. Raises `InputError` for data that is not there, or a failed run.
     """
     path = locate("locomo", data or "sample")
+    name = "LoCoMo" if data else "bundled sample"
     with TemporaryDirectory() as folder:
-        measured: dict[str, Any] = json.loads(_python("-m", "flows.bench.grid", str(path), lake or folder))
+        measured: dict[str, Any] = json.loads(_python("-m", "flows.bench.grid", str(path), lake or folder, name))
     calls = [[float(value) for value in _python("-c", _FIRST_CALL).split()] for _ in range(3)]
     return {
-        "data": "bundled sample" if data is None else path.name,
+        "data": path.name if data else name,
         "first call in a fresh process, kernels cached, s": round(median(call for _, call in calls), 3),
         "  import of the reader before it, s": round(median(load for load, _ in calls), 3),
         **measured,
@@ -54,5 +54,5 @@ def _python(*arguments: str) -> str:
         [sys.executable, *arguments], stdout=subprocess.PIPE, text=True, env=os.environ | ONE_THREAD, check=False
     )
     if done.returncode:
-        raise InputError(f"bench: `python {Path(arguments[-1]).name}` failed; what it said stands above")
+        raise InputError("bench: a process that measures failed; what it said stands above")
     return done.stdout

@@ -9,14 +9,18 @@ from rich.console import Console
 from flows.commands.options import (
     ConversationsOption,
     DataOption,
+    FreezeOption,
+    IdentityOption,
     JsonOption,
     LakeOption,
     LimitOption,
     ProtocolName,
     QuietOption,
     SetOption,
+    SplitOption,
     VerboseOption,
     chosen_protocol,
+    refuse_closed,
 )
 from flows.commands.screen import console, print_json
 from flows.progress import shown
@@ -34,6 +38,9 @@ def analyse(
     store: Annotated[str | None, typer.Option("--store", help="The store to analyse; the first if none.")] = None,
     conversations: ConversationsOption = None,
     limit: LimitOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -46,13 +53,14 @@ def analyse(
     """
     if what != "pursuit":
         raise InputError(f"analyse: pursuit expected, {what!r} found")
-    said = chosen_protocol(protocol, data, None, limit, conversations, set_)
+    said = chosen_protocol(protocol, data, None, limit, conversations, set_, sealed=split, lake=lake)
+    refuse_closed(said, freeze, identity)
     root = Lake.open(lake).root
     configure(Lake(root).prefect, verbose=verbose)
     from flows.analyse import analyse as flow
 
     with shown(Console(stderr=True), quiet=quiet or as_json):
-        paths: dict[str, str] = flow(said, str(root), store)
+        paths: dict[str, str] = flow(said, str(root), store, freeze, identity)
     readings = json.loads(place(paths["summary"]).read_text(encoding="utf-8"))["readings"]
     if as_json:
         print_json({"paths": paths, "readings": readings})

@@ -14,17 +14,22 @@ from flows.commands.options import (
     JsonOption,
     LakeOption,
     LimitOption,
+    MaxCallsOption,
+    MaxCostOption,
     QuietOption,
     SetOption,
+    SplitOption,
     VerboseOption,
     changed_protocol,
     chosen_protocol,
+    refuse_closed,
 )
 from flows.commands.screen import console, percent, print_json
 from flows.progress import shown
 from flows.protocol import with_judges
 from flows.server import configure
 from storage.lake import Lake
+from tasks.llm.budget import budget
 
 
 def calibrate(
@@ -34,6 +39,9 @@ def calibrate(
     lake: LakeOption = "lake",
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
+    split: SplitOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -43,24 +51,28 @@ def calibrate(
 
     A wrong reply that is specific is the gold answer of another question of the same kind and conversation. Where
     --data is a folder of the public LoCoMo audit, its planted and real answers are judged instead; its own votes are
-    the judge 'recorded(path=FOLDER)'. The rates correct the accuracy of every arm that the judge has judged.
+    the judge 'recorded(path=FOLDER)'. The rates correct the accuracy of every arm that the judge has judged. Open
+    questions alone are used.
     """
     from tasks.audit import is_audit
 
+    root = str(Lake.open(lake).root)
+    spent = budget(root, max_calls=max_calls, max_cost=max_cost)
     if data is not None and is_audit(data):
         from flows.calibrate import calibrate_audit
 
         said = with_judges(changed_protocol(protocol, None, None, None, None, set_), [judge])
-        with shown(Console(stderr=True), quiet=quiet or as_json):
-            found: dict[str, Any] = calibrate_audit(said, str(Lake.open(lake).root), judge, data, limit)
+        with spent, shown(Console(stderr=True), quiet=quiet or as_json):
+            found: dict[str, Any] = calibrate_audit(said, root, judge, data, limit)
     else:
-        said = with_judges(chosen_protocol(protocol, data, None, limit, conversations, set_), [judge])
-        root = Lake.open(lake).root
+        said = chosen_protocol(protocol, data, None, limit, conversations, set_, sealed=split, lake=lake)
+        said = with_judges(said, [judge])
+        refuse_closed(said)
         configure(Lake(root).prefect, verbose=verbose)
         from flows.calibrate import calibrate as flow
 
-        with shown(Console(stderr=True), quiet=quiet or as_json):
-            found = flow(said, str(root), judge)
+        with spent, shown(Console(stderr=True), quiet=quiet or as_json):
+            found = flow(said, root, judge)
     if as_json:
         print_json(found)
         return

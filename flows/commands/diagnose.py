@@ -11,15 +11,19 @@ from flows.commands.options import (
     ArmsOption,
     ConversationsOption,
     DataOption,
+    FreezeOption,
+    IdentityOption,
     JsonOption,
     LakeOption,
     LimitOption,
     ProtocolName,
     SetOption,
+    SplitOption,
     chosen_protocol,
 )
 from flows.commands.screen import console, percent, print_json
 from storage.lake import Lake
+from tasks.sealed import Unsealing
 
 
 def diagnose(
@@ -30,6 +34,9 @@ def diagnose(
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -40,8 +47,8 @@ def diagnose(
     from flows.diagnose import diagnose as diagnosed
     from reports.diagnosis import DIAGNOSES
 
-    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
-    found = diagnosed(said, str(Lake.open(lake).root), judge)
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
+    found = diagnosed(said, str(Lake.open(lake).root), judge, Unsealing.by(freeze, identity))
     if as_json:
         print_json(found)
         return

@@ -13,6 +13,7 @@ from flows.commands.options import (
     LimitOption,
     ProtocolName,
     SetOption,
+    SplitOption,
     chosen_protocol,
 )
 from flows.commands.screen import console, print_json
@@ -25,17 +26,20 @@ def estimate(
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
+    split: SplitOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Forecast the calls, tokens and cost of a protocol, counting what the lake's ledger holds. Asks no model.
 
-    Exact where evidence and answers are in the lake, an upper bound where they are not: `--until compose` first.
+    Exact where evidence and answers are in the lake, an upper bound where they are not: `--until compose` first. Open
+    questions alone are counted.
     """
     from flows.estimate import estimate as estimated
     from tasks.forecast import Forecast, total
 
-    rows = estimated(chosen_protocol(protocol, data, arms, limit, conversations, set_), lake)
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
+    rows = estimated(said, lake)
     whole = {name: total(rows, name) for name in ("held", "calls", "prompt_tokens", "completion_tokens", "cost")}
     if as_json:
         print_json({"parts": [row._asdict() for row in rows], "total": whole})

@@ -10,9 +10,12 @@ from flows.commands.options import QuietOption
 
 
 def fetch(
-    benchmark: Annotated[str, typer.Argument(help="The benchmark to download: locomo.")],
+    benchmark: Annotated[
+        str,
+        typer.Argument(help="locomo, longmemeval_{s,m,oracle} or beam_{100k,500k,1m,10m}."),
+    ],
     to: Annotated[Path, typer.Option("--to", help="The folder to put it in.")] = Path("data"),
-    url: Annotated[str | None, typer.Option("--url", help="Another place that serves the same file.")] = None,
+    url: Annotated[str | None, typer.Option("--url", help="Another place that serves the same files.")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Download a benchmark from its public home, check its digest, and go on with a broken download."""

@@ -8,6 +8,8 @@ import typer
 from flows import protocol as protocols
 from flows.protocol import Protocol
 from flows.stages import STAGES
+from storage.lake import Lake
+from tasks.sealed import OPEN, StillSealed, Unsealing
 
 ProtocolName = Annotated[str, typer.Argument(help="A protocol's TOML file, or the bare name of a shipped one.")]
 DataOption = Annotated[str | None, typer.Option("--data", help="The benchmark's file or its folder.")]
@@ -27,9 +29,24 @@ LimitOption = Annotated[
 ConversationsOption = Annotated[
     list[str] | None, typer.Option("--conversations", help="Run these conversations: conv-26,conv-30.")
 ]
+MaxCallsOption = Annotated[
+    int | None, typer.Option("--max-calls", min=0, help="Stop after this many calls to models; run again to go on.")
+]
+MaxCostOption = Annotated[
+    float | None, typer.Option("--max-cost", min=0, help="Stop before models cost more US dollars than this.")
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change a key of the protocol: stores.0.pool.size=100, seed=7."),
+]
+SplitOption = Annotated[
+    str | None, typer.Option("--split", help="The split to run: open or sealed; the protocol's if not given.")
+]
+FreezeOption = Annotated[
+    str | None, typer.Option("--freeze", help="The manifest under which a sealed split is opened.")
+]
+IdentityOption = Annotated[
+    str | None, typer.Option("--identity", help="The age identity file that opens a sealed split.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
@@ -43,16 +60,28 @@ def chosen_protocol(
     limit: int | None,
     conversations: list[str] | None,
     changes: list[str] | None,
+    *,
+    sealed: str | None = None,
+    lake: str | None = None,
 ) -> Protocol:
     """The protocol with the command line's changes made, so that its digest tells them.
 
+    `sealed` names the split. For a sealed split, and where something is sealed in `lake`, the data need not be there.
     Raises `InputError` where the protocol does not hold or its data are not there.
     """
     from tasks.sources import locate
 
-    said = changed_protocol(name, data, arms, limit, conversations, changes)
-    locate(said.data.benchmark, said.data.path)
+    said = changed_protocol(name, data, arms, limit, conversations, changes, sealed=sealed)
+    needless = said.data.split != OPEN or (lake is not None and Lake(lake).sealed.is_dir())
+    if said.data.path or not needless:
+        locate(said.data.benchmark, said.data.path)
     return said
+
+
+def refuse_closed(said: Protocol, freeze: str | None = None, identity: str | None = None) -> None:
+    """Raises `StillSealed` for the sealed split without a freeze and an identity, before any server is started."""
+    if said.data.split != OPEN and Unsealing.by(freeze, identity) is None:
+        raise StillSealed(said.data.benchmark)
 
 
 def changed_protocol(
@@ -62,19 +91,22 @@ def changed_protocol(
     limit: int | None,
     conversations: list[str] | None,
     changes: list[str] | None,
+    *,
+    sealed: str | None = None,
 ) -> Protocol:
     """As `chosen_protocol`, but its data need not be there."""
     made = dict(protocols.setting(change) for change in changes or [])
     given = {
         "data.path": data,
-        "arms": split(arms),
+        "arms": listed(arms),
         "data.limit": limit,
-        "data.conversations": split(conversations),
+        "data.conversations": listed(conversations),
+        "data.split": sealed,
     }
     made |= {key: value for key, value in given.items() if value}
     return protocols.load(name, made)
 
 
-def split(values: list[str] | None) -> list[str]:
+def listed(values: list[str] | None) -> list[str]:
     """Comma-separated items, commas within parentheses left alone."""
     return [item.strip() for value in values or [] for item in re.split(r",(?![^()]*\))", value) if item.strip()]

@@ -4,9 +4,19 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.options import DataOption, JsonOption, LakeOption, SetOption, chosen_protocol
+from flows.commands.options import (
+    DataOption,
+    FreezeOption,
+    IdentityOption,
+    JsonOption,
+    LakeOption,
+    SetOption,
+    SplitOption,
+    chosen_protocol,
+)
 from flows.commands.screen import console, print_json
 from storage.errors import InputError
+from tasks.sealed import Unsealing
 
 
 def pool(
@@ -21,7 +31,10 @@ def pool(
     to: Annotated[str, typer.Option("--to", help="The folder to write the pool to.")] = "",
     run: Annotated[str, typer.Option("--run", help="Keep this run of the pool, or name the dump's.")] = "",
     size: Annotated[int, typer.Option("--size", min=1, help="Of export: candidates a question at most.")] = 200,
-    change: SetOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
+    set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check candidates that another memory system found, and say how a protocol names them.
@@ -34,11 +47,12 @@ def pool(
 
     if what not in ("import", "export"):
         raise InputError(f"pool: import or export expected, {what!r} found")
-    chosen = chosen_protocol(protocol, data, None, None, None, change)
+    chosen = chosen_protocol(protocol, data, None, None, None, set_, sealed=split, lake=lake)
+    unsealing = Unsealing.by(freeze, identity)
     if what == "export":
-        told = export_pool(chosen, lake, source, to, size, run)
+        told = export_pool(chosen, lake, source, to, size, run, unsealing)
     else:
-        told = import_pool(chosen, lake, source, form, to, run)
+        told = import_pool(chosen, lake, source, form, to, run, unsealing)
     if as_json:
         print_json(told)
         return

@@ -12,21 +12,28 @@ from flows.commands.options import (
     ArmsOption,
     ConversationsOption,
     DataOption,
+    FreezeOption,
+    IdentityOption,
     JsonOption,
     LakeOption,
     LimitOption,
+    MaxCallsOption,
+    MaxCostOption,
     ProtocolName,
     QuietOption,
     SetOption,
+    SplitOption,
     VerboseOption,
     chosen_protocol,
-    split,
+    listed,
+    refuse_closed,
 )
 from flows.commands.screen import console, percent, print_json
 from flows.progress import shown
 from flows.protocol import with_judges
 from flows.server import configure
 from storage.lake import Lake
+from tasks.llm.budget import budget
 
 
 def rejudge(
@@ -39,6 +46,11 @@ def rejudge(
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -46,15 +58,19 @@ def rejudge(
 ) -> None:
     """Judge the answers that the lake holds by further judges, and show the same answers under all of them.
 
-    Nothing before the verdicts is computed or changed. Without --judge it compares the protocol's own judges.
+    Nothing before the verdicts is computed or changed. Without --judge it compares the protocol's own judges. A sealed
+    split has the judges that were frozen, and no others.
     """
-    said = with_judges(chosen_protocol(protocol, data, arms, limit, conversations, set_), split(judge))
-    root = Lake.open(lake).root
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
+    said = with_judges(said, listed(judge))
+    refuse_closed(said, freeze, identity)
+    root = str(Lake.open(lake).root)
     configure(Lake(root).prefect, verbose=verbose)
     from flows.rejudge import rejudge as flow
 
-    with shown(Console(stderr=True), quiet=quiet or as_json):
-        found: dict[str, Any] = flow(said, str(root))
+    spent = budget(root, max_calls=max_calls, max_cost=max_cost)
+    with spent, shown(Console(stderr=True), quiet=quiet or as_json):
+        found: dict[str, Any] = flow(said, root, freeze, identity)
     if as_json:
         print_json(found)
         return

@@ -5,7 +5,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from flows.commands.options import JsonOption, LakeOption, QuietOption, VerboseOption
+from flows.commands.options import (
+    FreezeOption,
+    IdentityOption,
+    JsonOption,
+    LakeOption,
+    QuietOption,
+    VerboseOption,
+    refuse_closed,
+)
 from flows.commands.run import print_summary, run_flow
 from flows.commands.screen import print_json
 from flows.runners import THREADS
@@ -19,20 +27,34 @@ def resume(
     lake: LakeOption = "lake",
     runner: Annotated[str, typer.Option("--runner", help="Where: threads, dask, or dask://host:port.")] = THREADS,
     workers: Annotated[int, typer.Option(min=1, help="Shards that are worked on at the same time.")] = 2,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Go on with the latest run of a lake that was cut off, under the protocol it had; Prefect shows it as crashed."""
+    """Go on with the latest run of a lake that was cut off, under the protocol it had; Prefect shows it as crashed.
+
+    A run over a sealed split needs its --freeze and --identity again.
+    """
     root = str(Lake.open(lake).root)
     start = _cut_off(root)
+    refuse_closed(start.protocol, freeze, identity)
     console = Console(stderr=True)
     if not quiet:
         console.print(f"going on with {start.protocol.name}, begun {start.started_at:%Y-%m-%d %H:%M} UTC", style="dim")
     configure(Lake(root).prefect, verbose=verbose)
     _show_as_crashed(start)
     summary = run_flow(
-        start.protocol, root, start.stages, runner=runner, workers=workers, quiet=quiet or as_json, verbose=verbose
+        start.protocol,
+        root,
+        start.stages,
+        freeze,
+        identity,
+        runner=runner,
+        workers=workers,
+        quiet=quiet or as_json,
+        verbose=verbose,
     )
     if as_json:
         print_json(summary)

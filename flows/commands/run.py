@@ -13,16 +13,22 @@ from flows.commands.options import (
     ArmsOption,
     ConversationsOption,
     DataOption,
+    FreezeOption,
+    IdentityOption,
     JsonOption,
     LakeOption,
     LimitOption,
+    MaxCallsOption,
+    MaxCostOption,
     OnlyOption,
     ProtocolName,
     QuietOption,
     SetOption,
+    SplitOption,
     UntilOption,
     VerboseOption,
     chosen_protocol,
+    refuse_closed,
 )
 from flows.commands.screen import console, print_json
 from flows.ending import ends_at_once
@@ -45,26 +51,35 @@ def run(
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
     workers: Annotated[int, typer.Option(min=1, help="Shards that are worked on at the same time.")] = 2,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     runner: Annotated[
         str, typer.Option("--runner", help="Where: threads, dask (a local cluster), or dask://host:port.")
     ] = THREADS,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=0, help="Stop after this many calls to models; run again to go on.")
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", min=0, help="Stop before models cost more US dollars than this.")
-    ] = None,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Run a protocol from its data to a report. What the lake holds already is not computed again."""
-    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     stages = chosen(only, until)
     root = str(Lake.open(lake).root)
     with budget(root, max_calls=max_calls, max_cost=max_cost):
-        summary = run_flow(said, root, stages, runner=runner, workers=workers, quiet=quiet or as_json, verbose=verbose)
+        summary = run_flow(
+            said,
+            root,
+            stages,
+            freeze,
+            identity,
+            runner=runner,
+            workers=workers,
+            quiet=quiet or as_json,
+            verbose=verbose,
+        )
     if as_json:
         print_json(summary)
     else:
@@ -78,6 +93,9 @@ def report(
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -88,9 +106,9 @@ def report(
 ) -> None:
     """Write the report of what the lake holds for a protocol, and compute nothing else."""
     changes = [*(set_ or []), *(["report.mix_budgets=true"] if mix_budgets else [])]
-    said = chosen_protocol(protocol, data, arms, limit, conversations, changes)
+    said = chosen_protocol(protocol, data, arms, limit, conversations, changes, sealed=split, lake=lake)
     root = str(Lake.open(lake).root)
-    summary = run_flow(said, root, ("report",), quiet=quiet or as_json, verbose=verbose)
+    summary = run_flow(said, root, ("report",), freeze, identity, quiet=quiet or as_json, verbose=verbose)
     if as_json:
         print_json(summary)
     else:
@@ -101,13 +119,19 @@ def run_flow(
     said: Protocol,
     root: str,
     stages: tuple[str, ...],
+    freeze: str | None = None,
+    identity: str | None = None,
     *,
     runner: str = THREADS,
     workers: int = 1,
     quiet: bool,
     verbose: bool,
 ) -> dict[str, Any]:
-    """The summary of the benchmark flow, run in this process."""
+    """The summary of the benchmark flow, run in this process.
+
+    Raises `StillSealed` before any server is started for a sealed split without a freeze.
+    """
+    refuse_closed(said, freeze, identity)
     configure(Lake(root).prefect, verbose=verbose)
     if not quiet and sys.stderr.isatty():
         Console(stderr=True).print("starting Prefect (10 to 30 s where it runs its own server)", style="dim")
@@ -116,7 +140,7 @@ def run_flow(
     where = task_runner(runner, workers)
 
     with ends_at_once(), shown(Console(stderr=True), quiet=quiet):
-        summary: dict[str, Any] = benchmark.with_options(task_runner=where)(said, root, stages)
+        summary: dict[str, Any] = benchmark.with_options(task_runner=where)(said, root, stages, freeze, identity)
     return summary
 
 
@@ -132,10 +156,30 @@ def print_summary(summary: Mapping[str, Any]) -> None:
             f"which saved {reuse['answers saved']:,} answers and {reuse['verdicts saved']:,} verdicts.",
             highlight=False,
         )
+    for told in summary["stores"]:
+        out.print(_of_store(told), highlight=False)
     new = ", ".join(f"{count:,} {stage}" for stage, count in summary["new"].items() if count)
     out.print(f"New in this run: {new or 'nothing, all was in the lake'}.", highlight=False)
+    for line in summary.get("sealing", []):
+        out.print(f"- {line}", highlight=False, markup=False, soft_wrap=True)
     if "paths" in summary:
         out.print(f"Report: {summary['paths']['report']}", highlight=False, soft_wrap=True)
+
+
+def _of_store(told: Mapping[str, Any]) -> str:
+    """A line on a store that a model wrote or a hybrid with entities ranks."""
+    read = [
+        f"{row['batches']:,} {row['status']}"
+        + f" ({row['facts']:,} facts, {row['repeated']:,} repeated, {row['unplaced']:,} without a message)"
+        * (row["status"] == "ok")
+        for row in told.get("batches", ())
+    ]
+    said = [f"batches of messages: {', '.join(read)}"] if read else []
+    if pools := told.get("pools"):
+        said.append(
+            f"BM25 took part in {pools['bm25']:,} and entities in {pools['entities']:,} of {pools['pools']:,} pools"
+        )
+    return f"Store {told['store']}: {'; '.join(said)}."
 
 
 def _print_headline(out: Console, headline: list[dict[str, Any]], offline: bool) -> None:

@@ -5,12 +5,24 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from flows.commands.options import DataOption, LakeOption, ProtocolName, SetOption, VerboseOption, chosen_protocol
+from flows.commands.options import (
+    DataOption,
+    FreezeOption,
+    IdentityOption,
+    LakeOption,
+    ProtocolName,
+    SetOption,
+    SplitOption,
+    VerboseOption,
+    chosen_protocol,
+    refuse_closed,
+)
 from flows.protocol import setting
 from flows.runners import THREADS
 from flows.server import configure
 from storage.errors import InputError
 from storage.lake import Lake
+from tasks.sealed import Unsealing
 
 
 def serve(
@@ -22,15 +34,21 @@ def serve(
     name: Annotated[str | None, typer.Option("--name", help="The deployment's name; else the protocol's.")] = None,
     runner: Annotated[str, typer.Option("--runner", help="Where: threads, dask, or dask://host:port.")] = THREADS,
     workers: Annotated[int, typer.Option(min=1, help="Shards that are worked on at the same time.")] = 2,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Run a protocol on a schedule, until this process is stopped; a run that is still going lets the next one pass.
 
     Each run goes on from what the lake holds. With PREFECT_API_URL set, the runs are shown, started and cancelled at
-    that server; else in this process's own.
+    that server; else in this process's own. Of --identity the server knows the path alone; each run over a sealed split
+    passes the gate anew, and stops there once the code has changed.
     """
-    said = chosen_protocol(protocol, data, None, None, None, set_)
+    said = chosen_protocol(protocol, data, None, None, None, set_, sealed=split, lake=lake)
+    refuse_closed(said, freeze, identity)
+    leave = Unsealing.by(freeze, identity)
     parameters: dict[str, Any] = {
         "protocol": protocol,
         "data": said.data.path,
@@ -38,6 +56,9 @@ def serve(
         "settings": dict(setting(change) for change in set_ or []),
         "runner": runner,
         "workers": workers,
+        "split": split or "",
+        "freeze": leave.manifest if leave else "",
+        "identity": leave.identity if leave else "",
     }
     configure(Lake(lake).prefect, verbose=verbose)
     from prefect.schedules import Cron

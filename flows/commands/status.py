@@ -6,16 +6,20 @@ from flows.commands.options import (
     ArmsOption,
     ConversationsOption,
     DataOption,
+    FreezeOption,
+    IdentityOption,
     JsonOption,
     LakeOption,
     LimitOption,
     ProtocolName,
     SetOption,
+    SplitOption,
     chosen_protocol,
 )
 from flows.commands.screen import console, print_json
 from storage.errors import InputError
 from storage.lake import Lake
+from tasks.sealed import Unsealing
 
 
 def status(
@@ -25,16 +29,19 @@ def status(
     arms: ArmsOption = None,
     limit: LimitOption = None,
     conversations: ConversationsOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what the lake holds for a protocol and what is missing. Starts no server and computes nothing."""
     from flows.status import held
 
-    said = chosen_protocol(protocol, data, arms, limit, conversations, set_)
+    said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     if not (Lake(lake).root / "lake.json").is_file():
         raise InputError(f"lake {lake}: a lake expected, none found; `suffice run {protocol}` makes one")
-    rows = held(said, str(Lake.open(lake).root))
+    rows = held(said, str(Lake.open(lake).root), Unsealing.by(freeze, identity))
     if as_json:
         print_json([row._asdict() for row in rows])
         return

@@ -7,9 +7,20 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from flows.commands.options import ArmsOption, DataOption, JsonOption, LakeOption, SetOption, chosen_protocol
+from flows.commands.options import (
+    ArmsOption,
+    DataOption,
+    FreezeOption,
+    IdentityOption,
+    JsonOption,
+    LakeOption,
+    SetOption,
+    SplitOption,
+    chosen_protocol,
+)
 from flows.commands.screen import console, print_json
 from storage.lake import Lake
+from tasks.sealed import Unsealing
 
 
 def trace(
@@ -18,14 +29,17 @@ def trace(
     data: DataOption = None,
     lake: LakeOption = "lake",
     arms: ArmsOption = None,
+    split: SplitOption = None,
+    freeze: FreezeOption = None,
+    identity: IdentityOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show step by step how every arm came by its evidence for one question, and which gold turn entered when."""
     from flows.trace import trace as traced
 
-    said = chosen_protocol(protocol, data, arms, None, None, set_)
-    found = traced(said, str(Lake.open(lake).root), question)
+    said = chosen_protocol(protocol, data, arms, None, None, set_, sealed=split, lake=lake)
+    found = traced(said, str(Lake.open(lake).root), question, Unsealing.by(freeze, identity))
     if as_json:
         print_json(found)
         return

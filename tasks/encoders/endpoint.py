@@ -20,6 +20,7 @@ class Endpoint:
     """
 
     title: ClassVar[str] = "any OpenAI-compatible /embeddings endpoint"
+    kept: ClassVar[bool] = True
 
     model: str = "text-embedding-3-small"
     base_url: str = "https://api.openai.com/v1"

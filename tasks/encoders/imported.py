@@ -15,6 +15,7 @@ class Imported:
     """Vectors of an imported pool's records and questions, as its files hold them."""
 
     title: ClassVar[str] = "the vectors that an imported pool holds"
+    kept: ClassVar[bool] = True
 
     def identity(self) -> dict[str, Any]:
         """Nothing of its own: the pool's digest is part of the address."""

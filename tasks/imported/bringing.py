@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from storage import holdings
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.pool_files import pool_digest
-from storage.records import Record
 from storage.schemas import EMBEDDINGS, IMPORTED, LISTS, RESIDENT
 from tasks.encoders.minilm import count_tokens
-from tasks.evidence import line
 from tasks.imported.checks import Checked, Known, checked
 from tasks.index import text_address
 from tasks.plan import Plan, StorePlan
@@ -26,29 +25,31 @@ def bring(plan: Plan, store: StorePlan) -> int:
     Raises `InputError` for a pool that does not hold, and for one without embeddings whose store asks for them.
     """
     lake = Lake(plan.lake)
-    if lake.table(LISTS, store.store).holds_any() and not _vectors_missing(lake, store):
+    if lake.table(LISTS, store.store).holds_any() and not _vectors_missing(plan, store):
         return 0
     if pool_digest(store.pools) != store.pools_digest:
         raise InputError(f"pools: {store.pools} changed while it was read; run again")
     found = checked(store.pools, known(plan))
     if store.own_vectors:
-        lake.table(EMBEDDINGS, store.encoding).append(_vectors(plan, store, found))
-    records = _records(found.pool)
-    lake.table(IMPORTED, store.store).append(records)
+        kept = lake.table(EMBEDDINGS, store.encoding)
+        known_texts = kept.keys()
+        kept.append([row for row in _vectors(plan, store, found) if row["text"] not in known_texts])
+    made = lake.table(IMPORTED, store.store).append(_records(found.pool))
     lake.table(RESIDENT, store.store).append(_resident(found.resident))
     lake.table(LISTS, store.store).append(list(_lists(found)))
-    return len(records)
+    return made
 
 
 def known(plan: Plan) -> Known:
-    """What the whole benchmark has, whatever part of it the plan runs."""
+    """What the whole benchmark has, whatever part of it the plan runs; of its questions those of the plan's split."""
     every = replace(plan, kinds=(), conversations=(), named=(), limit=None)
-    turns = every.turns().group_by("conversation_id").agg("id", "session_id")
+    turns = holdings.turns(Lake(plan.lake), plan.dataset).group_by("conversation_id").agg("id", "session_id")
     return Known(
         plan.benchmark,
         {question.id: question.conversation_id for question in every.questions()},
         dict(turns.select("conversation_id", "id").iter_rows()),
         dict(turns.select("conversation_id", "session_id").iter_rows()),
+        sealed=bool(plan.seal),
     )
 
 
@@ -66,7 +67,7 @@ def _records(pool: pl.DataFrame) -> list[dict[str, Any]]:
     rows = rows.sort("conversation_id", "timestamp", nulls_last=True, maintain_order=True)
     rows = rows.with_columns(position=pl.int_range(pl.len()).over("conversation_id"))
     made = [_record(row) for row in rows.iter_rows(named=True)]
-    tokens = count_tokens([line(_as_record(row)) for row in made])
+    tokens = count_tokens([row["text"] for row in made])
     return [{**row, "tokens": count} for row, count in zip(made, tokens, strict=True)]
 
 
@@ -83,10 +84,6 @@ def _record(row: dict[str, Any]) -> dict[str, Any]:
         "source_turn_ids": row["source_turn_ids"],
         "source_session_ids": row["source_session_ids"],
     }
-
-
-def _as_record(row: dict[str, Any]) -> Record:
-    return Record(**{name: value for name, value in row.items() if name != "source_session_ids"})
 
 
 def _lists(found: Checked) -> Iterator[dict[str, Any]]:
@@ -130,8 +127,10 @@ def _resident(rows: pl.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _vectors_missing(lake: Lake, store: StorePlan) -> bool:
-    return store.own_vectors and not lake.table(EMBEDDINGS, store.encoding).holds_any()
+def _vectors_missing(plan: Plan, store: StorePlan) -> bool:
+    """Whether a question lacks its vector; those of a sealed split are known only when it is opened."""
+    kept = Lake(plan.lake).table(EMBEDDINGS, store.encoding).keys() if store.own_vectors else {}
+    return store.own_vectors and any(text_address(question.text) not in kept for question in plan.questions())
 
 
 def _vectors(plan: Plan, store: StorePlan, found: Checked) -> list[dict[str, Any]]:

@@ -17,12 +17,16 @@ KINDS = ("turn", "note", "fact", "chunk", "page", "summary", "profile")
 
 @dataclass(frozen=True)
 class Known:
-    """What a pool may speak of: question id → conversation id, and conversation id → ids of its turns and sessions."""
+    """What a pool may speak of: question id → conversation id, and conversation id → ids of its turns and sessions.
+
+    `sealed`: whether questions of the benchmark are sealed, so that others than these may be named.
+    """
 
     benchmark: str
     questions: Mapping[str, str]
     turns: Mapping[str, Collection[str]]
     sessions: Mapping[str, Collection[str]]
+    sealed: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ def _queries(path: Path, known: Known) -> pl.DataFrame | None:
     if rows is None:
         return None
     _refuse(at, rows, "question_id", "each question once", ~pl.col("question_id").is_first_distinct())
-    _refuse(at, rows, "question_id", f"a question of {known.benchmark}", ~_is_in("question_id", known.questions))
+    _refuse(at, rows, "question_id", f"a question of {known.benchmark}", _unknown(known))
     unnamed = pl.col("embedding").is_not_null() & pl.col("embedder_id").is_null()
     _refuse(at, rows, "embedder_id", "a name beside an embedding", unnamed)
     return rows
@@ -122,18 +126,24 @@ def _resident(path: Path, known: Known) -> pl.DataFrame:
     if rows is None:
         return pl.DataFrame(schema=dict.fromkeys(pool_files.SCHEMAS[RESIDENT].names, pl.String))
     expected = f"a conversation of {known.benchmark}"
-    _refuse(at, rows, "conversation_id", expected, ~_is_in("conversation_id", set(known.questions.values())))
+    _refuse(at, rows, "conversation_id", expected, ~_is_in("conversation_id", known.turns))
     asked = pl.col("question_id").is_not_null()
     expected = f"a question of {known.benchmark}"
-    _refuse(at, rows, "question_id", expected, asked & ~_is_in("question_id", known.questions))
+    _refuse(at, rows, "question_id", expected, asked & _unknown(known))
     _refuse(at, rows, "conversation_id", "the question's conversation", asked & (_asked(known) != pl.col(_OWNER)))
     return rows
 
 
 def _refuse_questions(path: Path, pool: pl.DataFrame, known: Known) -> None:
     expected = f"a question of {known.benchmark}"
-    _refuse(path, pool, "question_id", expected, ~_is_in("question_id", known.questions))
+    _refuse(path, pool, "question_id", expected, _unknown(known))
     _refuse(path, pool, _OWNER, "the question's conversation", _asked(known) != pl.col(_OWNER))
+    _refuse(path, pool, _OWNER, f"a conversation of {known.benchmark}", ~_is_in(_OWNER, known.turns))
+
+
+def _unknown(known: Known) -> pl.Expr:
+    """Whether a row names a question that cannot be; a sealed one can."""
+    return pl.lit(value=False) if known.sealed else ~_is_in("question_id", known.questions)
 
 
 def _asked(known: Known) -> pl.Expr:

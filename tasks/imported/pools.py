@@ -1,5 +1,6 @@
 """The pools of a conversation's questions as another system ranked them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,22 +8,25 @@ import polars as pl
 
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.records import Question
 from storage.schemas import LISTS
 from tasks.index import embedded, haystack
 from tasks.plan import Plan, StorePlan
 from tasks.pool import Lexicon
 
 
-def given_pools(plan: Plan, store: StorePlan, conversation_id: str, missing: set[str]) -> list[dict[str, Any]]:
-    """Rows of the pools table for `missing` questions: the system's order and score, the first `store.size`.
+def given_pools(
+    plan: Plan, store: StorePlan, conversation_id: str, questions: Sequence[Question]
+) -> list[dict[str, Any]]:
+    """Rows of the pools table for a conversation's questions: the system's order and score, the first `store.size`.
 
     Cosine and BM25 are ours, over all candidates of the conversation. Raises `InputError` for a question that neither
     the pool nor its `queries.parquet` names: whether the system found nothing or was not asked cannot be told.
     """
-    questions = [question for question in plan.questions(conversation_id) if question.id in missing]
     records = plan.record_frame(store, conversation_id)
     place = {id: row for row, id in enumerate(records["id"])}
-    lists = Lake(plan.lake).table(LISTS, store.store).read(where=pl.col("question_id").is_in(list(missing)))
+    asked = pl.col("question_id").is_in([question.id for question in questions])
+    lists = Lake(plan.lake).table(LISTS, store.store).read(where=asked)
     listed = {row["question_id"]: row for row in lists.iter_rows(named=True)}
     for question in questions:
         if question.id not in listed:
@@ -44,6 +48,7 @@ def given_pools(plan: Plan, store: StorePlan, conversation_id: str, missing: set
                 "native": listed[question.id]["native"][: store.size],
                 "dense": np.einsum("nd,d->n", vectors[at], query) if len(at) else [],
                 "lexical": lexicon.scores(question.text)[at],
+                "boost": None,
             }
         )
     return rows

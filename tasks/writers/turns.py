@@ -15,13 +15,19 @@ class Turns:
     the index sees it (the answerer is shown dates in any case).
     """
 
+    name: ClassVar[str] = "turns"
     title: ClassVar[str] = "every turn is one record"
 
     captions: bool = True
     dates: bool = False
 
+    @property
+    def dated(self) -> bool:
+        """Whether the session's date is part of the text."""
+        return self.dates
+
     def write(self, turns: Sequence[Turn]) -> list[Record]:
-        """Records of one conversation in the turns' order."""
+        """Records of one session in the turns' order."""
         return [
             Record(
                 id=turn.id,

@@ -1,0 +1,114 @@
+"""Whether two runs may be put side by side, and how they then differ."""
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from flows.protocol import Protocol
+from storage.errors import InputError
+from storage.lake import Lake
+from tasks.plan import Plan
+
+FIELDS = ("benchmark", "data", "gold", "split", "denominators", "answerer", "judges", "budgets", "seed")
+"""What must be equal before numbers of two runs are compared, in the order of being looked at."""
+
+
+class Unequal(NamedTuple):
+    """A field in which two runs differ."""
+
+    field: str
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.first} and {self.second}"
+
+
+class Compared(NamedTuple):
+    """Rows `arm, k, kind, metric, first, second, difference, n` of both runs, and the fields passed over."""
+
+    rows: pl.DataFrame
+    despite: list[Unequal]
+
+
+def comparable(protocol: Protocol, plan: Plan) -> dict[str, Any]:
+    """The values of `FIELDS` of a run, kept in its report's summary. Prompts are part of the answerer and judges."""
+    return {
+        "benchmark": plan.benchmark,
+        "data": plan.dataset,
+        "gold": plan.gold,
+        "split": plan.split,
+        "denominators": {**protocol.declared["denominators"], "questions": len(plan.questions())},
+        **plan.parts(),
+        "budgets": sorted({arm.budget for arm in plan.arms}),
+        "seed": plan.seed,
+    }
+
+
+def compare(first: str, second: str, lake: str, despite: Collection[str] = ()) -> Compared:
+    """Two runs' main tables joined on their common rows.
+
+    A run is a report's folder, or its name in the lake. Raises `InputError` for a run that is not there, and names the
+    first field of `FIELDS` that is unequal and not in `despite`.
+    """
+    wrong = sorted(set(despite) - set(FIELDS))
+    if wrong:
+        raise InputError(f"--despite: one of {', '.join(FIELDS)} expected, {wrong[0]!r} found")
+    folders = [_folder(run, lake) for run in (first, second)]
+    said = [_said(folder) for folder in folders]
+    unequal = [
+        Unequal(name, *(_brief(each.get(name)) for each in said))
+        for name in FIELDS
+        if said[0].get(name) != said[1].get(name)
+    ]
+    for each in unequal:
+        if each.field not in despite:
+            raise InputError(
+                f"compare: equal {each.field} expected, {each.first} and {each.second} found; these numbers do not "
+                f"compare (to print them so marked: --despite {each.field})"
+            )
+    return Compared(_joined(*folders), unequal)
+
+
+def _folder(run: str, lake: str) -> Path:
+    for folder in (Path(run), Lake(lake).reports / run):
+        if (folder / "summary.json").is_file():
+            return folder
+    known = sorted(path.parent.name for path in Lake(lake).reports.glob("*/summary.json"))
+    raise InputError(
+        f"compare: a report's folder or one of {', '.join(known[-5:]) or 'no report in this lake'} expected, "
+        f"{run!r} found"
+    )
+
+
+def _said(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    if "comparable" not in found:
+        raise InputError(f"compare: a report that says what it measured expected, {folder} is older; report it again")
+    return dict(found["comparable"])
+
+
+def _joined(first: Path, second: Path) -> pl.DataFrame:
+    key = ["arm", "k", "kind", "metric"]
+    tables = [
+        pl.read_csv(folder / "main.csv", schema_overrides={"k": pl.String, "value": pl.Float64})
+        for folder in (first, second)
+    ]
+    left, right = (table.select(*key, "value", "n") for table in tables)
+    rows = left.join(right, on=key, suffix="_second", maintain_order="left")
+    return rows.select(
+        *key,
+        pl.col("value").alias("first"),
+        pl.col("value_second").alias("second"),
+        (pl.col("value_second") - pl.col("value")).alias("difference"),
+        "n",
+        "n_second",
+    )
+
+
+def _brief(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text[:16] if len(text) == 64 and set(text) <= set("0123456789abcdef") else text[:160]

@@ -1,0 +1,159 @@
+"""What must be known beside a sealed split's numbers?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reports.results import EVIDENCE_METRICS, Arm
+
+SHOWN = "complete_evidence"
+_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True)
+class Optimism:
+    """How much better an arm did where its protocol was made: open minus sealed, fractions.
+
+    `low, high`: 95 % percentile bootstrap over questions of either split, drawn apart; None where a split has fewer
+    than two questions with a value. Conversations are not resampled: splits may share them.
+    """
+
+    arm: str
+    metric: str
+    open: float | None
+    sealed: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    open_n: int
+    sealed_n: int
+
+
+@dataclass(frozen=True)
+class Sealing:
+    """Under what freeze a sealed split was looked at, and what the ledger had before.
+
+    `changes`: the digest of uncommitted changes at the freeze, None for a clean tree. `vouched`: models that the freeze
+    took as versioned on its author's word. `declared`: (arm, against, metric), the primary one first.
+    """
+
+    rule: str
+    freeze: str
+    frozen_at: str
+    signed: bool
+    changes: str | None
+    vouched: Sequence[str]
+    freezes_before: int
+    unsealings_before: int
+    clock_behind: bool
+    ledger_lines: int
+    ledger_head: str
+    declared: Sequence[tuple[str, str, str]]
+    optimism: Sequence[Optimism] = ()
+
+    def is_declared(self, arm: str, against: str) -> bool:
+        """Whether this pair of arms was to be compared before anything was seen."""
+        return any({arm, against} == {first, second} for first, second, _ in self.declared)
+
+    def lines(self) -> list[str]:
+        """What a report prints, in plain sentences."""
+        first = "the first look at it" if not self.unsealings_before else "not the first look at it"
+        said = [
+            f"Sealed split ({self.rule}); {first}: {_count(self.unsealings_before, 'unsealing')} and "
+            f"{_count(self.freezes_before, 'freeze')} came before this freeze's run.",
+            f"Freeze {self.freeze[:16]} of {self.frozen_at[:19]}Z{', signed' if self.signed else ''}; every digest of "
+            "it equals what ran.",
+            f"The ledger's chain holds over {self.ledger_lines} lines; its last hash is {self.ledger_head[:16]}.",
+        ]
+        if self.changes:
+            said.append(f"Frozen with uncommitted changes, digest {self.changes[:16]}: no commit names this code.")
+        if self.vouched:
+            said.append(f"Taken as versioned on the author's word: {', '.join(self.vouched)}.")
+        if self.clock_behind:
+            said.append("A clock was set back between lines of the ledger: times of the ledger are in doubt.")
+        said += [
+            f"{'Primary' if not place else 'Declared'} comparison: {arm} against {against} on {metric}."
+            for place, (arm, against, metric) in enumerate(self.declared)
+        ]
+        said.append("Every other comparison on this page is exploratory.")
+        return said + [_sentence(row) for row in self.optimism if row.metric == SHOWN]
+
+
+def optimism(
+    open_cells: pl.DataFrame,
+    sealed_cells: pl.DataFrame,
+    arms: Sequence[Arm],
+    apart: Sequence[str],
+    *,
+    samples: int,
+    seed: int,
+) -> list[Optimism]:
+    """Both splits' overall evidence metrics of every arm side by side, from `Results.cells` of each."""
+    columns = [(arm.label, metric) for metric in EVIDENCE_METRICS for arm in arms]
+    rng = np.random.default_rng(seed)
+    first, second = (_values(cells, columns, apart) for cells in (open_cells, sealed_cells))
+    drawn = _resampled(first, samples, rng) - _resampled(second, samples, rng)
+    return [_row(*columns[place], first[:, place], second[:, place], drawn[place]) for place in range(len(columns))]
+
+
+def _row(
+    arm: str, metric: str, first: NDArray[np.float64], second: NDArray[np.float64], drawn: NDArray[np.float64]
+) -> Optimism:
+    held = [values[~np.isnan(values)] for values in (first, second)]
+    low = high = None
+    if min(map(len, held)) >= 2:
+        low, high = (float(end) for end in np.nanquantile(drawn, [0.025, 0.975]))
+    means = [float(values.mean()) if len(values) else None for values in held]
+    difference = None if means[0] is None or means[1] is None else means[0] - means[1]
+    return Optimism(arm, metric, means[0], means[1], difference, low, high, len(held[0]), len(held[1]))
+
+
+def _values(cells: pl.DataFrame, columns: Sequence[tuple[str, str]], apart: Sequence[str]) -> NDArray[np.float64]:
+    """(questions, columns) values of the overall row, NaN where undefined or missing."""
+    kept = cells.filter(~pl.col("kind").is_in(list(apart)))
+    by_arm = {str(name): frame.sort("question_id") for (name,), frame in kept.group_by("arm")}
+    empty = kept.clear()
+    return np.column_stack(
+        [
+            by_arm.get(arm, empty)[metric].fill_null(float("nan")).to_numpy().astype(np.float64)
+            for arm, metric in columns
+        ]
+    )
+
+
+def _resampled(values: NDArray[np.float64], samples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """(columns, samples) means of `values`, questions drawn with replacement alike for all columns; NaN where none
+    drawn has a value."""
+    n = len(values)
+    if not n:
+        return np.full((values.shape[1], samples), np.nan)
+    sums, counts = np.nan_to_num(values), (~np.isnan(values)).astype(np.float64)
+    means, step = [], max(1, _AT_ONCE // n)
+    for start in range(0, samples, step):
+        size = min(step, samples - start)
+        places = rng.integers(0, n, (size, n)) + n * np.arange(size)[:, None]
+        drawn = np.bincount(places.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means.append((drawn @ sums) / (drawn @ counts))
+    return np.concatenate(means).T
+
+
+def _sentence(row: Optimism) -> str:
+    shown = f"{row.arm}, {row.metric}: open {_percent(row.open)} (n = {row.open_n:,}), "
+    shown += f"sealed {_percent(row.sealed)} (n = {row.sealed_n:,})"
+    if row.difference is None:
+        return shown + "."
+    interval = "" if row.low is None or row.high is None else f" [{100 * row.low:+.1f}, {100 * row.high:+.1f}]"
+    return f"{shown}; optimism {100 * row.difference:+.1f} points{interval}."
+
+
+def _percent(value: Any) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"

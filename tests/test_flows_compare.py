@@ -1,0 +1,74 @@
+"""Two runs are put side by side if they measured the same thing, or under a mark."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from flows.compare import FIELDS, compare
+from storage.errors import InputError
+
+SAID: dict[str, Any] = {
+    "benchmark": "locomo",
+    "data": "a" * 64,
+    "gold": "b" * 64,
+    "split": "open",
+    "denominators": {"kinds": [], "apart": [], "questions": 3},
+    "answerer": ["extractive", {}, {"code": "x"}],
+    "judges": {"lexical_match": ["lexical_match", {}, {"prompt": "p1"}]},
+    "budgets": ["k5"],
+    "seed": 1,
+}
+
+
+def _run(lake: Path, name: str, value: float | None, **changes: Any) -> str:
+    folder = lake / "reports" / name
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps({"comparable": {**SAID, **changes}}))
+    row = {"arm": "hybrid@k5", "k": "5", "kind": "all", "metric": "gold_hit", "value": value, "n": 3}
+    pl.DataFrame([row], schema_overrides={"value": pl.Float64}).write_csv(folder / "main.csv")
+    return name
+
+
+OTHER: dict[str, Any] = {
+    "benchmark": "beam",
+    "data": "c" * 64,
+    "gold": "c" * 64,
+    "split": "sealed",
+    "denominators": {"kinds": [], "apart": ["adversarial"], "questions": 3},
+    "answerer": ["extractive", {}, {"code": "y"}],
+    "judges": {"lexical_match": ["lexical_match", {}, {"prompt": "p2"}]},
+    "budgets": ["k5", "k10"],
+    "seed": 2,
+}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_an_unequal_field_is_refused_by_name_and_shown_under_its_mark(field: str, tmp_path: Path) -> None:
+    first, second = _run(tmp_path, "a", 0.5), _run(tmp_path, "b", 0.75, **{field: OTHER[field]})
+    with pytest.raises(InputError, match=rf"compare: equal {field} expected.*--despite {field}"):
+        compare(first, second, str(tmp_path))
+    found = compare(first, second, str(tmp_path), [field])
+    assert [each.field for each in found.despite] == [field]
+    assert found.rows["difference"].to_list() == [0.25]
+
+
+def test_one_despite_does_not_excuse_another_field(tmp_path: Path) -> None:
+    first, second = _run(tmp_path, "a", 0.5), _run(tmp_path, "b", 0.5, data="c" * 64, seed=2)
+    with pytest.raises(InputError, match="equal seed expected, 1 and 2 found"):
+        compare(first, second, str(tmp_path), ["data"])
+
+
+def test_equal_runs_compare_and_missing_stays_missing(tmp_path: Path) -> None:
+    found = compare(_run(tmp_path, "a", 0.5), str(tmp_path / "reports" / _run(tmp_path, "b", None)), str(tmp_path))
+    assert found.despite == [] and found.rows["difference"].to_list() == [None]
+
+
+def test_an_unknown_run_or_field_is_refused(tmp_path: Path) -> None:
+    name = _run(tmp_path, "a", 0.5)
+    with pytest.raises(InputError, match="one of a expected, 'z' found"):
+        compare(name, "z", str(tmp_path))
+    with pytest.raises(InputError, match="--despite: one of benchmark"):
+        compare(name, name, str(tmp_path), ["weather"])

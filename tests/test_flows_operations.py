@@ -1,0 +1,115 @@
+"""Runs that are killed, resumed, scheduled, or spread over a cluster end in the same tables."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from flows import protocol as protocols
+from flows.runners import task_runner
+from flows.runs import begun, ended, unfinished
+from flows.stages import STAGES
+from storage.errors import InputError
+from storage.lake import Lake
+from tests.conftest import write_locomo
+from tests.soak import soak, tables
+
+
+@pytest.fixture
+def shared_server(server: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The environment in which a child process uses this process's Prefect server."""
+    from prefect.settings import PREFECT_API_URL
+
+    return {**os.environ, "PREFECT_API_URL": str(PREFECT_API_URL.value())}
+
+
+def test_runs_killed_at_seeded_moments_go_on_to_the_same_tables(tmp_path: Path, shared_server: dict[str, str]) -> None:
+    soak(tmp_path, 5, 1, shared_server)
+
+
+def test_a_run_whose_process_died_is_unfinished_until_it_is_gone_on_with(tmp_path: Path) -> None:
+    lake = str(Lake.open(tmp_path).root)
+    said = protocols.load("sample")
+    code = (
+        "import sys; from flows import protocol; from flows.runs import begun; "
+        "begun(sys.argv[1], protocol.load('sample'), ('ingest', 'store'))"
+    )
+    subprocess.run([sys.executable, "-c", code, lake], check=True)
+    (start,) = unfinished(lake)
+    assert (start.protocol, start.stages, start.alive) == (said, ("ingest", "store"), False)
+    run = begun(lake, said, STAGES)
+    assert [start.alive for start in unfinished(lake)] == [True]
+    ended(lake, run, said, {"new": {}, "seconds": {}})
+    assert unfinished(lake) == []
+
+
+def test_resume_with_nothing_cut_off_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from flows.commands.resume import resume
+
+    with pytest.raises(InputError, match=r"a run of .* that was cut off expected, none found"):
+        resume(str(tmp_path))
+
+
+def test_prefect_is_told_that_a_killed_run_crashed(server: None, tmp_path: Path) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.states import Running
+
+    from flows.benchmark import benchmark
+    from flows.commands.resume import _show_as_crashed
+    from flows.runs import Start
+
+    lake, said = str(Lake.open(tmp_path).root), protocols.load("sample")
+    with get_client(sync_client=True) as client:
+        made = client.create_flow_run(
+            benchmark, parameters={"protocol": said.model_dump(), "lake": lake}, state=Running()
+        )
+        begun(lake, said, STAGES)
+        start = unfinished(lake)[0]
+        _show_as_crashed(Start(**{**vars(start), "flow_run": made.id}))
+        state = client.read_flow_run(made.id).state
+        assert state is not None and state.is_crashed()
+    _show_as_crashed(Start(**{**vars(start), "flow_run": uuid4()}))
+
+
+@pytest.mark.parametrize("where", ["nope", "dask://", "ray://x:1", "dasks"])
+def test_an_unknown_runner_is_one_clear_line(where: str) -> None:
+    with pytest.raises(InputError, match="--runner: threads, dask, or dask://host:port"):
+        task_runner(where, 1)
+
+
+def test_a_dask_cluster_gives_the_tables_of_threads(server: None, tmp_path: Path) -> None:
+    from flows.benchmark import benchmark
+
+    data = write_locomo(tmp_path / "data.json")
+    said = protocols.load("sample", {"data.path": str(data), "arms": ["hybrid", "mmr", "oracle"], "budgets": ["k2"]})
+    for name, where in (("threads", "threads"), ("dask", "dask")):
+        main = benchmark.with_options(task_runner=task_runner(where, 2))
+        main(said, str(Lake.open(tmp_path / name).root), STAGES)
+    here, there = tables(tmp_path / "threads"), tables(tmp_path / "dask")
+    assert set(here) == set(there)
+    for name, table in here.items():
+        assert table.equals(there[name]), name
+
+
+def test_a_schedule_runs_by_plain_parameters(server: None, tmp_path: Path) -> None:
+    from flows.scheduled import scheduled
+
+    data = write_locomo(tmp_path / "data.json")
+    made = scheduled("sample", data=str(data), lake=str(tmp_path / "lake"), settings={"arms": ["hybrid"]}, until="pool")
+    assert made["new"]["pool"] == 3
+    with pytest.raises(InputError, match="did you mean hybrid"):
+        scheduled("sample", data=str(data), lake=str(tmp_path / "lake"), settings={"arms": ["hybird"]})
+
+
+def test_the_shipped_deployments_name_flows_that_exist_and_parameters_that_fit() -> None:
+    import yaml
+    from prefect.flows import load_flow_from_entrypoint
+
+    said = yaml.safe_load((Path(__file__).parents[1] / "prefect.yaml").read_text(encoding="utf-8"))
+    for deployment in said["deployments"]:
+        flow = load_flow_from_entrypoint(deployment["entrypoint"])
+        assert set(deployment["parameters"]) <= set(flow.parameters.properties)
+        assert deployment["parameters"]["protocol"] in protocols.shipped()
