@@ -26,7 +26,7 @@ COMPLETING = sorted(name for name, reader in READERS.items() if hasattr(reader, 
 COMPLETING_BY_MODEL = [name for name in WITH_MODEL if getattr(READERS[name], "completes", False)]
 SEARCHING = [name for name, reader in READERS.items() if getattr(reader, "searches", False)]
 RANKINGS = ["hybrid", "dense", "bm25", "random", "mmr", "mem_pursuit", "mem0_flat", "locality"]
-thorough = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+thorough = settings(deadline=None, max_examples=50, suppress_health_check=list(HealthCheck))
 completion_budgets = st.builds(
     Budget,
     records=st.none() | st.integers(0, 40),

@@ -28,7 +28,7 @@ BLIND_TO_VECTORS = {
 UNLIMITED = Budget()
 
 pytestmark = pytest.mark.filterwarnings("error")
-thorough = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+thorough = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 every_reader = pytest.mark.parametrize("name", sorted(set(EVERY) - ASKING))
 every_completing_reader = pytest.mark.parametrize("name", sorted(COMPLETING - ASKING))
 

@@ -20,7 +20,7 @@ from tasks.access import Library, QuestionAccess
 
 UNLIMITED = Budget()
 WORDS = ["lake", "dog", "paint", "Ada", "Bo", "2022", "pizza", "went"]
-thorough = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+thorough = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 
 pytestmark = pytest.mark.filterwarnings("error")
 

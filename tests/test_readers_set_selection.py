@@ -16,7 +16,7 @@ from readers.types import Budget, Pool, Query
 from readers.xquad import Aspects, Xquad, xquad
 
 pytestmark = pytest.mark.filterwarnings("error")
-thorough = settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+thorough = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
 NAN = float("nan")
 
 

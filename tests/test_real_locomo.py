@@ -33,7 +33,7 @@ COMPLETE_SESSIONS = {
     "mmr": (66.1, 80.7),
 }
 # Ten records and thirty more, page by page in the ranking's own order, against the ranking's first forty.
-PAGED = ("bfr_text(init=hybrid,view=ranking)@C6", "bfr_text(init=hybrid,page=30,view=ranking)@C1")
+PAGED = ("bfr_text(view=ranking)@C6", "bfr_text(page=30, view=ranking)@C1")
 FORTY = "hybrid@k40"
 ADAPTIVE = "mem_pursuit(tau=1e-05)@k50"
 
@@ -76,7 +76,7 @@ def test_paging_through_a_ranking_hands_over_the_ranking_on_every_question(
     assert paged["question_id"].equals(top["question_id"])
     assert paged["record_ids"].to_list() == top["record_ids"].to_list()
     row = main_csv.filter((pl.col("arm") == arm) & (pl.col("metric") == "gold_hit"))
-    assert 100 * row["value"][0] == pytest.approx(86.6, abs=1.0)
+    assert 100 * row["value"][0] == pytest.approx(86.6, abs=1.5)
 
 
 def test_the_adaptive_pursuit_stops_at_its_known_mean_size(main_csv: pl.DataFrame) -> None:
