@@ -139,12 +139,22 @@ class Statistics:
 def measures(results: Results) -> tuple[Measure, ...]:
     """Every measure of a report in the order of its tables and of main.csv."""
     return (
-        *(Measure(name, title, "evidence") for name, title in EVIDENCE_METRICS.items()),
+        *(Measure(name, EVIDENCE_METRICS[name], "evidence") for name in known_metrics(results)),
         *(Measure(name, title, "cost") for name, title in costs(results).items()),
         Measure(STOPPED, STOPPED_TITLE, "count"),
         *(Measure(name, title, "latency") for name, (title, _) in LATENCIES.items()),
         *(each for judge in results.judges for each in judged_measures(judge)),
     )
+
+
+def known_metrics(results: Results) -> list[str]:
+    """The evidence metrics of the run: LongMemEval's own only where some cell has one, since others know no user."""
+    cells = results.cells
+    return [
+        name
+        for name in EVIDENCE_METRICS
+        if not name.startswith("user_") or (name in cells.columns and cells[name].count() > 0)
+    ]
 
 
 def costs(results: Results) -> Mapping[str, str]:

@@ -10,8 +10,8 @@ from scipy import stats
 from reports.comparison_tables import kinds_table, paired_tables, subset_tables
 from reports.comparisons import Comparison, Contrast, compare, compare_runs, comparison_rows
 from reports.rates import AUDITED, CITED, EVERY, rate_rows, rates
-from reports.results import EVIDENCE_METRICS, Results
-from reports.tables import ALL, PRIMARY, Cell, summarise
+from reports.results import Results
+from reports.tables import ALL, PRIMARY, Cell, known_metrics, summarise
 from tests.report_fixture import JUDGES, KINDS, build_results, two_arms
 
 FOUR = ["a", "a", "b", "b"]
@@ -140,7 +140,7 @@ def test_every_comparison_and_rate_is_a_row() -> None:
     assert rows.filter(pl.col("subset") == AUDITED)["kind"].unique().to_list() == [ALL]
     first = next(iter(found.values()))
     assert rows.row(0, named=True)["bca_low"] == first.bca[0]
-    assert len(rate_rows(rates(made))) == len(made.arms) * (len(EVIDENCE_METRICS) + 2 * len(JUDGES)) * 2
+    assert len(rate_rows(rates(made))) == len(made.arms) * (len(known_metrics(made)) + 2 * len(JUDGES)) * 2
     assert comparison_rows({}).is_empty()
 
 
