@@ -29,7 +29,8 @@ _ADDRESSED = re.compile(
 class SpeakerContext:
     """The pool by d + l + speaker · teller + context · need · around - brief · evenness · (need - usual need).
 
-    Nothing is tuned to a store; what differs from one to another is counted in it, and in the question:
+    The weights were set by hand with three benchmarks in view; what differs from one store to another is counted in
+    it, and in the question:
     d, l: cosine and BM25 in standard deviations from the pool's mean, so that of two lists the one with the more
     peaked top speaks louder. teller: how likely the record's speaker is the one to tell: see `tellers`. A store
     where one says "I" and the other serves (a user and an assistant) sets them apart; one of peers does not.
