@@ -9,7 +9,7 @@ run: $(VENV)/.installed
 	$(BIN)/suffice run sample --lake lake
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak

@@ -90,16 +90,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that need the server come last, a module to one process, those over real files before the others.
+    """Files that need the server come last, those over real files before the others; a file stays in one process.
 
     The server's threads draw from `random`, which Hypothesis takes for flaky tests; its start is paid once a process.
     """
-    for item in items:
-        if "server" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-    items.sort(key=_place)
-
-
-def _place(item: pytest.Item) -> tuple[bool, bool]:
-    fixtures = getattr(item, "fixturenames", ())
-    return "server" in fixtures, "locomo_file" not in fixtures
+    served, real = (
+        {item.path for item in items if fixture in getattr(item, "fixturenames", ())}
+        for fixture in ("server", "locomo_file")
+    )
+    items.sort(key=lambda item: (item.path in served, item.path not in real))
