@@ -186,7 +186,7 @@ def _print_headline(out: Console, headline: list[dict[str, Any]], offline: bool)
     title = "Overall, %" + ("; answers and verdicts are the offline programs'" if offline else "")
     table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
     for name in headline[0]:
-        table.add_column(name, justify="left" if name == "arm" else "right", no_wrap=True)
+        table.add_column(name, justify="left" if name == "arm" else "right", no_wrap=name == "arm", overflow="fold")
     for row in headline:
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     out.print(table)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 
-def console(width: int = 120) -> Console:
+def console(width: int = 144) -> Console:
     """Standard output; `width` columns where it is no terminal."""
     return Console() if sys.stdout.isatty() else Console(width=width)
 
