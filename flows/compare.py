@@ -12,7 +12,7 @@ from storage.errors import InputError
 from storage.lake import Lake
 from tasks.plan import Plan
 
-FIELDS = ("benchmark", "data", "gold", "split", "denominators", "answerer", "judges", "budgets", "seed")
+FIELDS = ("benchmark", "data", "gold", "split", "denominators", "answerer", "judges", "sufficiency", "budgets", "seed")
 """What must be equal before numbers of two runs are compared, in the order of being looked at."""
 
 

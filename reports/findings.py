@@ -24,6 +24,8 @@ PHRASES: Mapping[str, tuple[str, str]] = {
     "session_recall": ("finds, of a question's gold sessions,", "{} on average of {} questions"),
 }
 DECLARED = "declared comparison"
+Pair = tuple[str, str]
+"""An arm and another that it is compared with."""
 WITHOUT: Mapping[str, str] = {
     AUDITED: "Without the questions whose gold answer is known to be wrong",
     CITED: "Without those whose gold turns are known to be wrong as well",
@@ -52,8 +54,17 @@ def findings(
     """
     found = [Finding("result", text, DECLARED) for text in _declared(results, comparisons)]
     for group in statistics.groups:
-        found += [Finding("result", text, group.words) for text in _of_group(statistics, group, comparisons)]
+        said = _of_group(statistics, group, comparisons)
+        found += [Finding("result", _marked(text, pairs, results), group.words) for text, pairs in said]
     return (*found, *(Finding("limit", text) for text in limits(results, statistics, comparisons)))
+
+
+def _marked(text: str, pairs: Sequence[Pair], results: Results) -> str:
+    """On a sealed split, a sentence that rests on a pair of arms that was not declared begins with "Exploratory"."""
+    sealing = results.sealing
+    if sealing is None or all(sealing.is_declared(*pair) for pair in pairs):
+        return text
+    return f"Exploratory: {text}"
 
 
 def percent(share: float | None) -> str:
@@ -95,16 +106,19 @@ def _declared(results: Results, comparisons: Mapping[Contrast, Comparison]) -> I
             )
 
 
-def _of_group(statistics: Statistics, group: BudgetGroup, comparisons: Mapping[Contrast, Comparison]) -> Iterator[str]:
+def _of_group(
+    statistics: Statistics, group: BudgetGroup, comparisons: Mapping[Contrast, Comparison]
+) -> Iterator[tuple[str, Sequence[Pair]]]:
+    """The group's sentences, each with the pairs of arms that it compares."""
     known = [a for a in group.ranked if statistics.estimates[Cell(a.label, ALL, PRIMARY)].value is not None]
     if group.budget == UNBOUNDED:
         for arm in known:
-            yield _unbounded(statistics, arm)
+            yield _unbounded(statistics, arm), ()
         return
     if known:
-        yield _leader(statistics, group, known)
+        yield _leader(statistics, group, known), [(known[0].label, other.label) for other in known[1:]]
         yield from _against_baseline(statistics, known, comparisons)
-    yield from _ceiling(statistics, group)
+    yield from ((text, ()) for text in _ceiling(statistics, group))
 
 
 def _unbounded(statistics: Statistics, arm: Arm) -> str:
@@ -129,7 +143,7 @@ def _leader(statistics: Statistics, group: BudgetGroup, known: Sequence[Arm]) ->
 
 def _against_baseline(
     statistics: Statistics, known: Sequence[Arm], comparisons: Mapping[Contrast, Comparison]
-) -> Iterator[str]:
+) -> Iterator[tuple[str, Sequence[Pair]]]:
     """The leader (or else the runner-up) against its baseline, then on which side of it every other arm is."""
     compared = [
         comparisons[Contrast(a.label, statistics.baselines[a.label], ALL, PRIMARY)]
@@ -138,8 +152,9 @@ def _against_baseline(
     ]
     if not compared:
         return
+    pairs = [(each.contrast.arm, each.contrast.baseline) for each in compared]
     if compared[0].family != "declared":
-        yield from _compared(compared[0])
+        yield from ((text, pairs[:1]) for text in _compared(compared[0]))
     sides: dict[Verdict, list[str]] = {}
     for each in compared[1:]:
         sides.setdefault(each.verdict, []).append(each.contrast.arm)
@@ -149,7 +164,7 @@ def _against_baseline(
         if side in sides
     ]
     if parts:
-        yield f"Against {compared[0].contrast.baseline}, " + "; ".join(parts) + "."
+        yield f"Against {compared[0].contrast.baseline}, " + "; ".join(parts) + ".", pairs[1:]
 
 
 def _compared(found: Comparison) -> Iterator[str]:

@@ -14,7 +14,7 @@ from storage.lake import Lake
 from storage.records import Gold, Membership, Question, Record, Turn
 from storage.rows import to_rows
 from storage.schemas import CONVERSATIONS, DATASETS, GOLD, OBSERVATIONS, QUESTIONS, SESSIONS
-from tasks.marks import conversation_digests, spoken
+from tasks.marks import conversation_digests, spoken, unmarked
 from tasks.provenance import code
 from tasks.sealed import OPEN
 from tasks.shard import shard
@@ -69,7 +69,7 @@ def ingest(lake: str, benchmark: str, path: str, sha256: str | None = None, spli
 
 def _read(lake: str, benchmark: str, path: str, source: str) -> Dataset:
     account = Account()
-    told = SOURCES[benchmark].load(Path(path)).read(account)
+    told = (unmarked(benchmark, each) for each in SOURCES[benchmark].load(Path(path)).read(account))
     addresses, new = write(lake, benchmark, _of_no_seal(Lake(lake), path, told), source)
     facts = {**account.facts, "file": Path(path).name}
     row = {

@@ -1,4 +1,4 @@
-"""What of a benchmark's ids may be stored in the clear beside a sealed split."""
+"""What of a benchmark's ids may be stored, where readers see them: nothing that tells where the evidence is."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -19,21 +19,24 @@ def unmarked(benchmark: str, told: Told) -> Told:
     """One conversation under ids that tell nothing: it, its sessions and turns are renamed, questions keep theirs.
 
     A conversation becomes `c-<digest of its id>`, a session `<conversation>/s-<digest>`, a turn
-    `<session>/t<place in it>`. Question ids are stored encrypted until an unsealing, so they may keep their marks.
+    `<session>/t<place in it>`. Question ids keep their marks: no reader and no prompt is shown them, and a sealed
+    split's are stored encrypted.
     """
     if benchmark in PLAIN:
         return told
+    conversations = {id: _name("c", id) for id in dict.fromkeys(turn.conversation_id for turn in told.turns)}
+    owners = {turn.session_id: turn.conversation_id for turn in told.turns}
+    sessions = {id: f"{conversations[owner]}/{_name('s', id)}" for id, owner in owners.items()}
     names: dict[str, str] = {}
     sizes: Counter[str] = Counter()
     turns = []
     for turn in told.turns:
-        session = _session(turn)
+        session = sessions[turn.session_id]
         names[turn.id] = f"{session}/t{sizes[session]}"
         sizes[session] += 1
         turns.append(
-            replace(turn, id=names[turn.id], conversation_id=_name("c", turn.conversation_id), session_id=session)
+            replace(turn, id=names[turn.id], conversation_id=conversations[turn.conversation_id], session_id=session)
         )
-    sessions = {turn.session_id: _session(turn) for turn in told.turns}
     return Told(turns, [_asked(question, gold, names, sessions) for question, gold in told.asked])
 
 
@@ -62,10 +65,6 @@ def _asked(question: Question, gold: Gold, turns: dict[str, str], sessions: dict
             session_ids=tuple(sessions[id] for id in gold.session_ids),
         ),
     )
-
-
-def _session(turn: Turn) -> str:
-    return f"{_name('c', turn.conversation_id)}/{_name('s', turn.session_id)}"
 
 
 def _name(letter: str, id: str) -> str:
