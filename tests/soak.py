@@ -21,7 +21,7 @@ from tests.conftest import SAMPLE
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 BEFORE = (None, "ingest", "store", "index", "pool", "compose", "answer", "judge")
 PATIENCE = 10.0  # seconds that SIGTERM and SIGINT may take
-_PASSING = ("latency_ms", "latency_s")
+_PASSING = ("latency_ms", "latency_s", "tag")
 _OF_RUNS = ("starts", "runs", "calls")
 
 
@@ -58,7 +58,7 @@ def soak(folder: Path, moments: int, seed: int, environment: Mapping[str, str] =
 
 
 def tables(lake: Path) -> dict[str, pl.DataFrame]:
-    """Every table of a lake but those of its runs, in canonical order, without timings."""
+    """Every table of a lake but those of its runs, in canonical order, without timings and the names of builds."""
     found = {}
     for name, spec in TABLES.items():
         for scope in sorted((lake / name).glob("*")) if name not in _OF_RUNS else ():

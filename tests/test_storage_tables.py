@@ -87,7 +87,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(InputError, match="the disk is full"):
         write_whole(tmp_path / "x", b"data")
     assert list(tmp_path.iterdir()) == []
 
