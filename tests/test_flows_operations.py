@@ -1,8 +1,10 @@
 """Runs that are killed, resumed, scheduled, or spread over a cluster end in the same tables."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from uuid import uuid4
 
@@ -113,3 +115,32 @@ def test_the_shipped_deployments_name_flows_that_exist_and_parameters_that_fit()
         flow = load_flow_from_entrypoint(deployment["entrypoint"])
         assert set(deployment["parameters"]) <= set(flow.parameters.properties)
         assert deployment["parameters"]["protocol"] in protocols.shipped()
+
+
+def test_a_server_ends_with_the_run_that_started_it_even_if_that_is_killed() -> None:
+    code = (
+        "import os, signal, subprocess, sys; from flows.server import ends_with_us; "
+        "quiet = subprocess.DEVNULL; given = [sys.executable, '-c', 'import time; time.sleep(600)']; "
+        "names = ('prefect.server', 'another'); "
+        "started = [subprocess.Popen([*given, name], stdout=quiet, stderr=quiet) for name in names]; "
+        "[ends_with_us(one.pid) for one in started]; "
+        "print(*(one.pid for one in started), flush=True); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    server, another = map(int, told.stdout.split())
+    try:
+        for _ in range(200):
+            if not _runs(server):
+                break
+            time.sleep(0.05)
+        assert not _runs(server)
+        assert _runs(another)
+    finally:
+        os.kill(another, signal.SIGKILL)
+
+
+def _runs(process: int) -> bool:
+    """Whether a process that is no child of ours is there, and not merely not waited for yet."""
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    return bool(said.stdout.strip()) and not said.stdout.startswith("Z")
