@@ -13,11 +13,11 @@ import pytest
 from flows import protocol as protocols
 from flows.runners import task_runner
 from flows.runs import begun, ended, unfinished
-from flows.stages import STAGES
+from flows.stages import STAGES, chosen
 from storage.errors import InputError
 from storage.lake import Lake
-from tests.conftest import write_locomo
-from tests.soak import soak, tables
+from tests.conftest import SAMPLE, write_locomo
+from tests.soak import ARMS, BUDGETS, soak, tables
 
 
 @pytest.fixture
@@ -29,7 +29,17 @@ def shared_server(server: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
 
 
 def test_runs_killed_at_seeded_moments_go_on_to_the_same_tables(tmp_path: Path, shared_server: dict[str, str]) -> None:
-    soak(tmp_path, 5, 1, shared_server)
+    from flows.benchmark import benchmark
+
+    until, name = "sufficiency", "sample-1"
+    said = protocols.load(
+        "sample", {"data.path": str(SAMPLE), "data.conversations": [name], "arms": [*ARMS], "budgets": [*BUDGETS]}
+    )
+
+    def finish(lake: Path) -> None:
+        benchmark(said, str(Lake.open(lake).root), chosen(None, until))
+
+    soak(tmp_path, 5, 1, shared_server, options=["--until", until, "--conversations", name], finish=finish)
 
 
 def test_a_run_whose_process_died_is_unfinished_until_it_is_gone_on_with(tmp_path: Path) -> None:
