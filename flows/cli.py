@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -29,7 +30,7 @@ from flows.commands.synth import synth
 from flows.commands.tables import tables
 from flows.commands.trace import trace
 from flows.commands.tune import tune
-from storage.errors import InputError
+from storage.errors import InputError, unwritable
 from tasks.llm.budget import BudgetStop
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -72,20 +73,27 @@ for _name, _command in COMMANDS.items():
 
 
 def main() -> None:
-    """Entry point: runs the command; bad input is one line on standard error and exit code 2, a budget used up 3."""
+    """Entry point: runs the command; bad input is one line on standard error and exit code 2, a budget used up 3.
+
+    A disk that is full or closed is bad input too.
+    """
     try:
         app(standalone_mode=True)
     except BudgetStop as stop:
-        Console(stderr=True).print(f"suffice: {stop}", highlight=False, markup=False, soft_wrap=True)
-        sys.exit(3)
+        _end(str(stop), 3)
     except InputError as error:
-        Console(stderr=True).print(f"suffice: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
-        sys.exit(2)
+        _end(str(error), 2, "red")
+    except OSError as error:
+        if (told := unwritable(error.filename or "disk", error)) is None:
+            raise
+        _end(str(told), 2, "red")
     except KeyboardInterrupt:
-        Console(stderr=True).print(
-            "suffice: interrupted; what was computed is kept, run again to go on", highlight=False
-        )
-        sys.exit(130)
+        _end("interrupted; what was computed is kept, run again to go on", 130)
+
+
+def _end(said: str, code: int, style: str = "") -> NoReturn:
+    Console(stderr=True).print(f"suffice: {said}", style=style, highlight=False, markup=False, soft_wrap=True)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,26 @@
-"""The one exception a user can mend: bad input, said in one line."""
+"""The one exception a user can mend: bad input, said in one line; and which failures of a disk are such."""
+
+import errno
+import re
+from pathlib import Path
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class InputError(ValueError):
     """What was expected, what was found, what to do; the command prints it and exits with code 2."""
+
+
+def unwritable(place: str | Path, error: Exception) -> InputError | None:
+    """What to tell of a disk that is full or may not be written; None for any other failure.
+
+    LanceDB tells of the system's errors by their number in a text.
+    """
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None
+    if number in _FULL:
+        return InputError(f"{place}: room to write expected, the disk is full; free some and run again to go on")
+    if number in _CLOSED:
+        return InputError(f"{place}: a place that can be written expected, a closed one found; mend it or use another")
+    return None

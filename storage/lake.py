@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from storage.digests import digest, short
@@ -61,12 +62,16 @@ class Lake:
         """
         written, target = self.table(spec, scope), self.table(spec, to)
         if not is_remote(self.root) and written.holds_any() and not target.holds_any():
-            written.folder.rename(target.folder)
-            return
+            with suppress(OSError):  # another run hands over the same at this moment
+                written.folder.rename(target.folder)
         for part in written.parts():
-            if not (target.folder / part.name).exists():
-                write_whole(target.folder / part.name, part.read_bytes())
-            part.unlink()
+            with suppress(FileNotFoundError):  # the same: it has written what it deletes
+                if not (target.folder / part.name).exists():
+                    write_whole(target.folder / part.name, part.read_bytes())
+                part.unlink()
+        if not is_remote(self.root):
+            with suppress(OSError):  # gone, or another run writes into it
+                written.folder.rmdir()
 
     @property
     def vectors(self) -> Path:

@@ -13,12 +13,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from storage.errors import InputError
+from storage.errors import InputError, unwritable
 from storage.places import is_remote
 from storage.schemas import TableSpec
 
 _KEYS: dict[Path, tuple[frozenset[Path], dict[str, tuple[Path, int, int]]]] = {}
 _REMEMBERED_PARTS = 384
+_ATTEMPTS = 3
 
 
 @lru_cache(maxsize=_REMEMBERED_PARTS)
@@ -31,8 +32,11 @@ class CorruptPart(InputError):
     """A part file that cannot be read; `path` names it."""
 
     def __init__(self, path: Path, cause: str) -> None:
-        self.path = path
+        self.path, self._cause = path, cause
         super().__init__(f"{path}: a readable Parquet part expected, {cause} found; delete this file and run again")
+
+    def __reduce__(self) -> tuple[type["CorruptPart"], tuple[Path, str]]:
+        return CorruptPart, (self.path, self._cause)  # a worker of a cluster sends it to the run
 
 
 class KeyedTable:
@@ -165,11 +169,24 @@ class KeyedTable:
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that others see all of it or nothing: a hidden temporary file, fsync, rename.
 
-    An object store shows an object only when all of it has arrived.
+    An object store shows an object only when all of it has arrived. A folder that another run moves away meanwhile
+    (`Lake.hand_over`) is made again. Raises `InputError` where the disk is full or may not be written.
     """
     if is_remote(path):
         path.write_bytes(data)
         return
+    for attempt in range(_ATTEMPTS):
+        try:
+            _write_whole(path, data)
+            return
+        except FileNotFoundError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+        except OSError as error:
+            raise unwritable(path, error) or error from error
+
+
+def _write_whole(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
     try:

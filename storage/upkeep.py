@@ -52,10 +52,12 @@ def verify(lake: Lake) -> Checked:
     built = _built(lake)
     findings += [
         Finding(
-            str(lake.vectors), f"index {index[:16]} expected, none that opens found", "delete its row and run again"
+            str(lake.vectors / vectors.folder_name(index, tag)),
+            "an index that opens expected, none found",
+            f"delete {lake.table(INDEXES, index).folder} and run again",
         )
-        for index in built
-        if not vectors.opens(lake.vectors, index)
+        for index, tag in built
+        if not vectors.opens(lake.vectors, index, tag)
     ]
     findings += [
         Finding(str(path), "unfinished: being written, or left by a killed writer", "`suffice lake clean`")
@@ -67,9 +69,10 @@ def verify(lake: Lake) -> Checked:
 def clean(lake: Lake, older: float) -> list[Path]:
     """Delete what killed writers left, if it is `older` than this many seconds; returns what was deleted.
 
-    A file that a running process is still writing is younger than its own write takes.
+    A file that a running process is still writing is younger than its own write takes; an index is as young as the
+    youngest file in it.
     """
-    removed = [path for path in leftovers(lake) if time.time() - path.stat().st_mtime >= older]
+    removed = [path for path in leftovers(lake) if time.time() - _written(path) >= older]
     for path in removed:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     return removed
@@ -81,9 +84,13 @@ def leftovers(lake: Lake) -> list[Path]:
     An object store shows no unfinished object, so there only indexes are looked for.
     """
     temporary = [] if is_remote(lake.root) else sorted(lake.root.rglob(".part-*"))
-    finished = {vectors.folder_name(index) for index in _built(lake)}
+    finished = {vectors.folder_name(index, tag) for index, tag in _built(lake)}
     indexes = sorted(lake.vectors.glob("index-*")) if lake.vectors.exists() else []
     return temporary + [path for path in indexes if path.name not in finished]
+
+
+def _written(path: Path) -> float:
+    return max(each.stat().st_mtime for each in (path, *path.rglob("*")))
 
 
 def _tables(lake: Lake) -> Iterator[KeyedTable]:
@@ -93,16 +100,16 @@ def _tables(lake: Lake) -> Iterator[KeyedTable]:
             yield KeyedTable(scope, spec)
 
 
-def _built(lake: Lake) -> list[str]:
-    """The indexes that the lake says are finished."""
+def _built(lake: Lake) -> list[tuple[str, str]]:
+    """The indexes that the lake says are finished, each with the tag of its build."""
     folder = lake.root / INDEXES.name
     tables = [KeyedTable(scope, INDEXES) for scope in (sorted(folder.iterdir()) if folder.exists() else ())]
-    return [index for table in tables for part in table.parts() for index in _indexes(part)]
+    return [built for table in tables for part in table.parts() for built in _indexes(part)]
 
 
-def _indexes(part: Path) -> list[str]:
+def _indexes(part: Path) -> list[tuple[str, str]]:
     try:
-        return [str(index) for index in pq.read_table(BytesIO(part.read_bytes()))["index"].to_pylist()]
+        return [(row["index"], row["tag"]) for row in pq.read_table(BytesIO(part.read_bytes())).to_pylist()]
     except (pa.ArrowException, KeyError):
         return []  # the check of the part says so
 

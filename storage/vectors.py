@@ -1,49 +1,79 @@
 """The pinned store of records with their vectors, in LanceDB."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from storage.digests import short
+from storage.errors import InputError, unwritable
 from storage.places import is_remote, object_store_options
+from storage.schemas import INDEXES
 
 TAG = "built"
+Parts = Iterable[tuple[pa.Table, NDArray[np.float32]]]
 
 
-def build(folder: Path, index: str, parts: Iterable[tuple[pa.Table, NDArray[np.float32]]], width: int) -> int:
+def new_tag() -> str:
+    """A tag of one build alone: two runs may build one index at once, and each reads one that was finished."""
+    return f"{TAG}-{uuid4().hex[:8]}"
+
+
+def build(folder: Path, index: str, parts: Parts, width: int, tag: str = TAG) -> int:
     """Write records (`unit, place, text`) with their vectors of `width`, part after part; returns how many.
 
     One row for each record of each unit, however many conversations hold it. Builds a B-tree on the unit, then tags
-    the version: a build that was killed has no tag, and the next one begins anew. Memory holds a part.
-    Raises `ValueError` if the lengths of a part differ.
+    the version: a build that was killed has no tag, and is never read. Memory holds a part. Raises `ValueError` if
+    the lengths of a part differ, and `InputError` where the disk is full or may not be written.
     """
+    try:
+        return _build(folder, _name(index, tag), parts, width, tag)
+    except (OSError, RuntimeError) as error:
+        raise unwritable(folder, error) or error from error
+
+
+def _build(folder: Path, name: str, parts: Parts, width: int, tag: str) -> int:
     from lancedb.index import BTree
 
     schema = pa.schema(
         [("unit", pa.string()), ("place", pa.int32()), ("text", pa.string()), ("vector", pa.list_(pa.float32(), width))]
     )
     database = _connect(folder)
-    database.drop_table(_name(index), ignore_missing=True)
-    table = database.create_table(_name(index), pa.RecordBatchReader.from_batches(schema, _batches(schema, parts)))
+    database.drop_table(name, ignore_missing=True)
+    table = database.create_table(name, pa.RecordBatchReader.from_batches(schema, _batches(schema, parts)))
     table.create_index("unit", config=BTree())
-    table.tags.create(TAG, table.version)
+    table.tags.create(tag, table.version)
     return int(table.count_rows())
 
 
-def read(folder: Path, index: str, units: Sequence[str]) -> NDArray[np.float32]:
+def drop(folder: Path, index: str, tag: str) -> None:
+    """Delete one build."""
+    _connect(folder).drop_table(_name(index, tag), ignore_missing=True)
+
+
+def read(folder: Path, index: str, units: Sequence[str], tag: str = TAG) -> NDArray[np.float32]:
     """(n, d) float32: the vectors of the units' records at the tagged version, in the order of `units` and places.
 
     A unit that is named twice has its rows twice. This is a look-up by key, so a search of these rows is exact.
+    Raises `InputError` for an index that is lost or cannot be read.
     """
-    table = _connect(folder).open_table(_name(index))
-    table.checkout(TAG)
     wanted = list(dict.fromkeys(units))
     quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in wanted)
-    query = table.search().where(f"unit IN ({quoted})").select(["unit", "place", "vector"])
-    rows = query.to_arrow()
+    try:
+        table = _connect(folder).open_table(_name(index, tag))
+        table.checkout(tag)
+        rows = table.search().where(f"unit IN ({quoted})").select(["unit", "place", "vector"]).to_arrow()
+    except (ValueError, OSError, RuntimeError) as error:
+        raise InputError(
+            f"{folder / folder_name(index, tag)}: a readable index expected, {_cause(error)} found; "
+            f"delete {folder.parent / INDEXES.name / short(index)} and run again"
+        ) from error
     vectors = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     vectors = vectors.reshape(rows.num_rows, -1) if rows.num_rows else vectors.reshape(0, 0)
     number = {name: place for place, name in enumerate(wanted)}
@@ -69,19 +99,23 @@ def _connect(folder: Path) -> Any:
     return lancedb.connect(str(folder), storage_options=object_store_options() if is_remote(folder) else None)
 
 
-def opens(folder: Path, index: str) -> bool:
+def opens(folder: Path, index: str, tag: str = TAG) -> bool:
     """Whether a finished index is there and can be opened at its tag."""
-    try:
-        _connect(folder).open_table(_name(index)).checkout(TAG)
-    except (ValueError, OSError, RuntimeError):
-        return False
-    return True
+    with suppress(ValueError, OSError, RuntimeError):
+        _connect(folder).open_table(_name(index, tag)).checkout(tag)
+        return True
+    return False
 
 
-def folder_name(index: str) -> str:
-    """The folder in which LanceDB keeps an index."""
-    return f"{_name(index)}.lance"
+def folder_name(index: str, tag: str = TAG) -> str:
+    """The folder in which LanceDB keeps a build of an index."""
+    return f"{_name(index, tag)}.lance"
 
 
-def _name(index: str) -> str:
-    return f"index-{index[:16]}"
+def _name(index: str, tag: str) -> str:
+    return f"index-{index[:16]}{tag.removeprefix(TAG)}"
+
+
+def _cause(error: Exception) -> str:
+    """LanceDB's own words in one line, without the places in its source."""
+    return re.sub(r", /\S+\.rs:\d+:\d+", "", str(error).splitlines()[0]).removeprefix("lance error: ")

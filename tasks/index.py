@@ -51,16 +51,20 @@ def embed_chunk(plan: Plan, store: StorePlan, chunk: Chunk) -> int:
 def build_index(plan: Plan, store: StorePlan) -> int:
     """Write the store's records with their vectors to LanceDB unless that is done; returns the rows written.
 
-    Works through one part of the records at a time. Nothing is searched where another system made the pools: they need
-    no index.
+    Works through one part of the records at a time. Of two runs that build it at once the first to end counts. Nothing
+    is searched where another system made the pools: they need no index.
     """
     lake = Lake(plan.lake)
     done = lake.table(INDEXES, store.index)
     if done.holds_any() or store.pools:
         return 0
     width = embedded(plan, store, [plan.questions()[0].text]).shape[1]
-    rows = vectors.build(lake.vectors, store.index, _with_vectors(plan, store), width)
-    done.append([{"index": store.index, "rows": rows, "tag": vectors.TAG}])
+    tag = vectors.new_tag()
+    rows = vectors.build(lake.vectors, store.index, _with_vectors(plan, store), width, tag)
+    if done.holds_any():
+        vectors.drop(lake.vectors, store.index, tag)
+        return 0
+    done.append([{"index": store.index, "rows": rows, "tag": tag}])
     return rows
 
 
@@ -88,7 +92,9 @@ def haystack(plan: Plan, store: StorePlan, records: pl.DataFrame) -> NDArray[np.
     if store.pools:
         return embedded(plan, store, records["text"].to_list())
     units = records.unique("session_id", keep="first", maintain_order=True)["unit"].to_list()
-    return vectors.read(Lake(plan.lake).vectors, store.index, units)
+    lake = Lake(plan.lake)
+    tag = lake.table(INDEXES, store.index).lookup([store.index])["tag"][0]
+    return vectors.read(lake.vectors, store.index, units, tag)
 
 
 def _with_vectors(plan: Plan, store: StorePlan) -> Iterator[tuple[pa.Table, NDArray[np.float32]]]:

@@ -1,5 +1,7 @@
 """Kill a run of the sample at seeded moments, go on with it, and compare: `make soak`; the suite does five."""
 
+import functools
+import json
 import os
 import random
 import shutil
@@ -8,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -21,7 +23,7 @@ from tests.conftest import SAMPLE
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 BEFORE = (None, "ingest", "store", "index", "pool", "compose", "answer", "judge")
 PATIENCE = 10.0  # seconds that SIGTERM and SIGINT may take
-_PASSING = ("latency_ms", "latency_s")
+_PASSING = ("latency_ms", "latency_s", "tag")
 _OF_RUNS = ("starts", "runs", "calls")
 
 
@@ -29,14 +31,24 @@ class Broken(AssertionError):
     """What did not hold after a kill."""
 
 
-def soak(folder: Path, moments: int, seed: int, environment: Mapping[str, str] = os.environ) -> None:
+def soak(
+    folder: Path,
+    moments: int,
+    seed: int,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    options: Sequence[str] = (),
+    finish: Callable[[Path], None] | None = None,
+) -> None:
     """Kill a run at each of `moments`, resume it, and raise `Broken` unless its tables are those of a run left alone.
 
     A moment is a stage, a delay within it and a signal, drawn with `seed`. Two lakes in three begin with the vectors
-    of the texts, which take longest to make.
+    of the texts, which take longest to make. `options` are the command's; `finish` runs the same to its end without
+    the start of a process.
     """
-    whole = folder / "whole"
-    _finish(whole, environment)
+    whole, command = folder / "whole", functools.partial(_command, options)
+    finish = finish or (lambda lake: _finish(command(lake), environment))
+    finish(whole)
     expected, drawn = tables(whole), random.Random(seed)
     for moment in range(moments):
         lake = folder / f"killed-{moment}"
@@ -45,8 +57,8 @@ def soak(folder: Path, moments: int, seed: int, environment: Mapping[str, str] =
             shutil.copytree(whole / "embeddings", lake / "embeddings")
         said = f"moment {moment}: {number.name} {delay:.2f} s after {stage or 'the start'}"
         try:
-            _kill(lake, stage, delay, number, environment)
-            _finish(lake, environment)
+            _kill(command(lake), stage, delay, number, environment)
+            finish(lake)
             _compare(expected, tables(lake))
             clean(Lake(lake), 0)
             if findings := verify(Lake(lake)).findings:
@@ -58,7 +70,7 @@ def soak(folder: Path, moments: int, seed: int, environment: Mapping[str, str] =
 
 
 def tables(lake: Path) -> dict[str, pl.DataFrame]:
-    """Every table of a lake but those of its runs, in canonical order, without timings."""
+    """Every table of a lake but those of its runs, in canonical order, without timings and the names of builds."""
     found = {}
     for name, spec in TABLES.items():
         for scope in sorted((lake / name).glob("*")) if name not in _OF_RUNS else ():
@@ -78,10 +90,12 @@ def _compare(expected: Mapping[str, pl.DataFrame], found: Mapping[str, pl.DataFr
             raise Broken(f"{name} holds a key twice")
 
 
-def _kill(lake: Path, stage: str | None, delay: float, number: signal.Signals, environment: Mapping[str, str]) -> None:
+def _kill(
+    command: list[str], stage: str | None, delay: float, number: signal.Signals, environment: Mapping[str, str]
+) -> None:
     """Start a run and send it `number`, `delay` seconds after the line that says that `stage` has ended."""
     process = subprocess.Popen(
-        _command(lake), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env={**environment}
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env={**environment}
     )
     if process.stderr is None:
         raise Broken("no standard error")
@@ -97,17 +111,20 @@ def _kill(lake: Path, stage: str | None, delay: float, number: signal.Signals, e
         raise Broken(f"{number.name} took {time.monotonic() - sent:.1f} s")
 
 
-def _finish(lake: Path, environment: Mapping[str, str]) -> None:
-    done = subprocess.run(_command(lake), capture_output=True, text=True, env={**environment})
+def _finish(command: list[str], environment: Mapping[str, str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, env={**environment})
     if done.returncode:
         raise Broken(f"the resumed run ended with {done.returncode}: {done.stderr[-2000:]}")
 
 
-def _command(lake: Path) -> list[str]:
-    arms = ["hybrid", "dense", "mem_pursuit", "oracle", "full_context@all"]
-    given = [part for arm in arms for part in ("--arms", arm)]
+ARMS = ("hybrid", "dense", "mem_pursuit", "oracle", "full_context@all")
+BUDGETS = ("k1", "k5")
+
+
+def _command(options: Sequence[str], lake: Path) -> list[str]:
+    given = [part for arm in ARMS for part in ("--arms", arm)]
     run = [sys.executable, "-m", "flows.cli", "run", "sample", "--lake", str(lake), "--data", str(SAMPLE)]
-    return [*run, *given, "--set", 'budgets=["k1", "k5"]']
+    return [*run, *given, "--set", f"budgets={json.dumps(BUDGETS)}", *options]
 
 
 if __name__ == "__main__":

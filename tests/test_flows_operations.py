@@ -1,8 +1,10 @@
 """Runs that are killed, resumed, scheduled, or spread over a cluster end in the same tables."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,11 +13,11 @@ import pytest
 from flows import protocol as protocols
 from flows.runners import task_runner
 from flows.runs import begun, ended, unfinished
-from flows.stages import STAGES
+from flows.stages import STAGES, chosen
 from storage.errors import InputError
 from storage.lake import Lake
-from tests.conftest import write_locomo
-from tests.soak import soak, tables
+from tests.conftest import SAMPLE, write_locomo
+from tests.soak import ARMS, BUDGETS, soak, tables
 
 
 @pytest.fixture
@@ -27,7 +29,17 @@ def shared_server(server: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
 
 
 def test_runs_killed_at_seeded_moments_go_on_to_the_same_tables(tmp_path: Path, shared_server: dict[str, str]) -> None:
-    soak(tmp_path, 5, 1, shared_server)
+    from flows.benchmark import benchmark
+
+    until, name = "sufficiency", "sample-1"
+    said = protocols.load(
+        "sample", {"data.path": str(SAMPLE), "data.conversations": [name], "arms": [*ARMS], "budgets": [*BUDGETS]}
+    )
+
+    def finish(lake: Path) -> None:
+        benchmark(said, str(Lake.open(lake).root), chosen(None, until))
+
+    soak(tmp_path, 5, 1, shared_server, options=["--until", until, "--conversations", name], finish=finish)
 
 
 def test_a_run_whose_process_died_is_unfinished_until_it_is_gone_on_with(tmp_path: Path) -> None:
@@ -113,3 +125,32 @@ def test_the_shipped_deployments_name_flows_that_exist_and_parameters_that_fit()
         flow = load_flow_from_entrypoint(deployment["entrypoint"])
         assert set(deployment["parameters"]) <= set(flow.parameters.properties)
         assert deployment["parameters"]["protocol"] in protocols.shipped()
+
+
+def test_a_server_ends_with_the_run_that_started_it_even_if_that_is_killed() -> None:
+    code = (
+        "import os, signal, subprocess, sys; from flows.server import ends_with_us; "
+        "quiet = subprocess.DEVNULL; given = [sys.executable, '-c', 'import time; time.sleep(600)']; "
+        "names = ('prefect.server', 'another'); "
+        "started = [subprocess.Popen([*given, name], stdout=quiet, stderr=quiet) for name in names]; "
+        "[ends_with_us(one.pid) for one in started]; "
+        "print(*(one.pid for one in started), flush=True); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    server, another = map(int, told.stdout.split())
+    try:
+        for _ in range(200):
+            if not _runs(server):
+                break
+            time.sleep(0.05)
+        assert not _runs(server)
+        assert _runs(another)
+    finally:
+        os.kill(another, signal.SIGKILL)
+
+
+def _runs(process: int) -> bool:
+    """Whether a process that is no child of ours is there, and not merely not waited for yet."""
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    return bool(said.stdout.strip()) and not said.stdout.startswith("Z")

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import time
 from pathlib import Path
@@ -73,6 +74,8 @@ def test_a_truncated_part_is_named(tmp_path: Path) -> None:
     with pytest.raises(CorruptPart) as caught:
         table.read()
     assert caught.value.path == part
+    sent = pickle.loads(pickle.dumps(caught.value))
+    assert (str(sent), sent.path) == (str(caught.value), part)
 
 
 def test_a_stray_temporary_file_is_no_part(tmp_path: Path) -> None:
@@ -87,7 +90,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(InputError, match="the disk is full"):
         write_whole(tmp_path / "x", b"data")
     assert list(tmp_path.iterdir()) == []
 

@@ -81,7 +81,9 @@ def test_other_columns_are_found(lake: Lake) -> None:
 def test_a_lost_index_is_found(lake: Lake) -> None:
     for file in sorted((lake.vectors / vectors.folder_name(INDEX)).rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
-    assert "none that opens" in verify(lake).findings[0].problem
+    (finding,) = verify(lake).findings
+    assert "an index that opens expected, none found" in finding.problem
+    assert finding.remedy == f"delete {lake.table(INDEXES, INDEX).folder} and run again"
 
 
 def test_clean_deletes_old_leftovers_and_nothing_else(lake: Lake) -> None:

@@ -151,7 +151,8 @@ def test_vectors_come_in_the_order_asked_for_and_a_unit_named_twice_has_its_rows
     units = frame["unit"].unique(maintain_order=True).to_list()[::-1]
     asked = [*units, units[0]]
     texts = [text for unit in asked for text in frame.filter(pl.col("unit") == unit).sort("place")["text"]]
-    np.testing.assert_array_equal(vectors.read(lake.vectors, store.index, asked), Hashed().encode(texts))
+    (tag,) = lake.table(INDEXES, store.index).read()["tag"]
+    np.testing.assert_array_equal(vectors.read(lake.vectors, store.index, asked, tag), Hashed().encode(texts))
 
 
 def test_readers_see_only_their_own_haystack(plan: Plan) -> None:

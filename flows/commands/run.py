@@ -135,11 +135,14 @@ def run_flow(
     configure(Lake(root).prefect, verbose=verbose)
     if not quiet and sys.stderr.isatty():
         Console(stderr=True).print("starting Prefect (10 to 30 s where it runs its own server)", style="dim")
+    from prefect import tags
+
     from flows.benchmark import benchmark
 
     where = task_runner(runner, workers)
 
-    with ends_at_once(), shown(Console(stderr=True), quiet=quiet):
+    told = tags("suffice", said.name, said.data.split)
+    with ends_at_once(), shown(Console(stderr=True), quiet=quiet), told:
         summary: dict[str, Any] = benchmark.with_options(task_runner=where)(said, root, stages, freeze, identity)
     return summary
 

@@ -1,0 +1,163 @@
+"""A disk that is full or closed, a broken index, runs at once on one lake: one clear line, or the right tables."""
+
+import errno
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from flows import cli
+from flows import protocol as protocols
+from storage.errors import InputError
+from storage.lake import Lake
+from tasks.answer import answer
+from tasks.candidates import build_pools
+from tasks.compose import compose
+from tasks.index import build_index
+from tasks.ingest import ingest
+from tasks.judge import judge, score
+from tasks.oracle import compose_oracle
+from tasks.plan import Plan
+from tasks.ranked import rank
+from tasks.store import write_store
+from tests.conftest import conversation, write_locomo
+from tests.soak import _compare, tables
+
+Step = Callable[[Plan], int]
+STEPS: dict[str, Step] = {
+    "store": lambda plan: write_store(plan, plan.stores[0]),
+    "index": lambda plan: build_index(plan, plan.stores[0]),
+    "pool": lambda plan: build_pools(plan, plan.stores[0], plan.conversation_ids()),
+    "compose": lambda plan: compose(plan, plan.stores[0], plan.conversation_ids()),
+    "oracle": lambda plan: compose_oracle(plan, plan.stores[0], plan.conversation_ids()),
+    "answer": lambda plan: answer(plan, plan.stores[0], plan.conversation_ids()),
+    "judge": lambda plan: judge(plan, plan.conversation_ids()),
+    "score": lambda plan: score(plan, plan.stores[0], plan.conversation_ids()),
+    "rank": lambda plan: rank(plan, plan.stores[0], plan.conversation_ids()),
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_locomo(tmp_path_factory.mktemp("data") / "data.json", conversation("c1"), conversation("c2"))
+
+
+def planned(lake: Path, data: Path, arms: Sequence[str]) -> Plan:
+    root = str(Lake.open(lake).root)
+    found = ingest(root, "locomo", str(data))
+    changes = {"data.path": str(data), "arms": list(arms), "budgets": ["k2"], "stores.0.encoder": "hashed"}
+    return protocols.load("sample", changes).plan(root, found.dataset, found.gold)
+
+
+def run(lake: Path, data: Path, arms: Sequence[str], before: Callable[[], object] = lambda: None) -> None:
+    before()
+    plan = planned(lake, data, arms)
+    for step in STEPS.values():
+        before()
+        step(plan)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 3 MB in memory."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", folder], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs the right to mount a small file system")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def test_runs_at_once_on_one_lake_end_in_the_tables_of_runs_one_after_the_other(tmp_path: Path, data: Path) -> None:
+    first, second = ("hybrid", "oracle"), ("hybrid", "dense", "bm25")
+    for arms in (first, second):
+        run(tmp_path / "alone", data, arms)
+    together = Barrier(4)
+    with ThreadPoolExecutor(4) as pool:
+        started = [
+            pool.submit(run, tmp_path / "shared", data, arms, lambda: together.wait(60))
+            for arms in (first, second, first, second)
+        ]
+        for future in started:
+            future.result()
+    _compare(tables(tmp_path / "alone"), tables(tmp_path / "shared"))
+
+
+def test_a_full_disk_is_one_clear_line_at_every_stage_and_the_run_goes_on_once_there_is_room(
+    tmp_path: Path, small_disk: Path, data: Path
+) -> None:
+    lake, filler = small_disk / "lake", small_disk / "filler"
+    Lake.open(lake)
+
+    def fill() -> None:
+        with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+            while file.write(bytes(4096)):
+                pass
+
+    def told(work: Callable[[], object]) -> None:
+        fill()
+        with pytest.raises(InputError, match=r"room to write expected, the disk is full; free some and run again"):
+            work()
+        filler.unlink()
+
+    arms = ("hybrid", "oracle")
+    told(lambda: planned(lake, data, arms))
+    plan = planned(lake, data, arms)
+    for step in STEPS.values():
+        told(lambda step=step: step(plan))  # type: ignore[misc]
+        step(plan)
+    run(tmp_path / "alone", data, arms)
+    _compare(tables(tmp_path / "alone"), tables(lake))
+
+
+def test_a_lake_that_may_not_be_written_is_one_clear_line(small_disk: Path, data: Path) -> None:
+    lake = small_disk / "lake"
+    plan = planned(lake, data, ("hybrid",))
+    STEPS["store"](plan)
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    with pytest.raises(InputError, match="not writable; name a writable folder with --lake"):
+        Lake.open(lake)
+    with pytest.raises(InputError, match="a place that can be written expected"):
+        STEPS["index"](plan)
+
+
+@pytest.mark.parametrize("left", [0, 20])
+def test_an_index_that_was_cut_off_is_named_with_what_to_delete(tmp_path: Path, data: Path, left: int) -> None:
+    lake, arms = tmp_path / "lake", ("hybrid",)
+    plan = planned(lake, data, arms)
+    STEPS["store"](plan)
+    STEPS["index"](plan)
+    (index,) = (lake / "vectors").iterdir()
+    for manifest in (index / "_versions").glob("*.manifest"):
+        manifest.write_bytes(manifest.read_bytes()[:left])
+    with pytest.raises(InputError, match="a readable index expected") as told:
+        STEPS["pool"](plan)
+    named = Path(str(told.value).partition("delete ")[2].removesuffix(" and run again"))
+    assert str(told.value).startswith(f"{index}: ")
+    for part in named.iterdir():
+        part.unlink()
+    run(lake, data, arms)
+    run(tmp_path / "alone", data, arms)
+    _compare(tables(tmp_path / "alone"), tables(lake))
+
+
+def test_a_full_disk_ends_the_command_with_one_line_and_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(**options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "lake/calls/segments/1.jsonl")
+
+    monkeypatch.setattr(cli, "app", full)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said == (
+        "suffice: lake/calls/segments/1.jsonl: room to write expected, the disk is full; free some and run again to "
+        "go on\n"
+    )
