@@ -13,7 +13,7 @@ from tasks.llm import Message, Model, Request, ask
 
 REPLY_S = 0.2
 CONCURRENCY = 32
-CALLS = 640
+CALLS = 1600
 
 _SERVER = """
 import asyncio, json, re, sys

@@ -112,7 +112,7 @@ class Engine:
         for place, request in enumerate(requests):
             queues.setdefault(request.model, []).append((place, request))
         try:
-            # More than may go at a time, so that the next are ready when a place is free; not all, as each takes memory.
+            # More than may go at a time, so that the next are ready when a place is free, but not all at once.
             workers = {model: min(len(queue), _READY * model.concurrency) for model, queue in queues.items()}
             lines = {model: iter(queue) for model, queue in queues.items()}
             await asyncio.gather(*(some(lines[model]) for model, count in workers.items() for _ in range(count)))
