@@ -7,6 +7,7 @@ code is imported; their data is used only if it is Qwen's file to the bit.
 
 import hashlib
 import os
+import threading
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
@@ -35,7 +36,8 @@ def local_url() -> str:
     It replies to one request at a time, on every processor this process may use; greedy replies repeat.
     Raises `InputError` where the engine or the weights are not as the extra installs them.
     """
-    return _served(os.getpid())
+    with _STARTING:
+        return _served(os.getpid())
 
 
 @cache
@@ -59,6 +61,7 @@ def _served(process: int) -> str:
 
 
 _RUNNING: list[object] = []
+_STARTING = threading.Lock()
 
 
 def cache_folder() -> Path:
