@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 run: $(VENV)/.installed
 	$(BIN)/suffice run sample --lake lake
 
-# A real model in the process, 1.2 GB of packages: two hours on a busy machine, half of one on two idle cores; resumes.
+# A real model in the process, 1.2 GB of packages: some 40 minutes on two idle cores; cut off, it goes on where it was.
 run-local: $(VENV)/.installed-local
 	$(BIN)/suffice run local_sample --lake lake
 	$(BIN)/suffice calibrate 'strict(model=local)' --protocol local_sample --limit 10 --lake lake

@@ -80,15 +80,13 @@ def test_a_real_model_answers_and_judges_what_is_plain(tmp_path: Path) -> None:
     asking = Asking(str(tmp_path), protocols.load("local_sample").named_models)
     question = Question("c1/q0", "c1", "single_hop", None, "What is the parrot of Ada called?")
     said = Record("c1/1", "c1", "c1/s1", 0, "Ada", "Ada: My parrot is called Kiwi.", None, ("c1/1",))
-    other = Record("c1/2", "c1", "c1/s1", 1, "Bo", "Bo: I baked bread.", None, ("c1/2",))
     answers = list(Prompted("local").answer_many([(question, [said])], asking))
     assert [(answer.status, "kiwi" in (answer.text or "").lower()) for answer in answers if answer] == [("ok", True)]
     gold = Gold("c1/q0", "Kiwi", ("c1/1",), ("c1/s1",))
     verdicts = list(Strict("local").judge_many([(question, gold, text) for text in ("Kiwi", "Rex")], asking))
     assert [verdict.label for verdict in verdicts if verdict] == ["correct", "wrong"]
-    shown = [Exhibit(question, "Kiwi", record.text) for record in (said, other)]
     panel = Blinded("local", words="yes/no/unsure")
-    found = list(panel.judge_many(shown, asking))
-    assert [vote.status for vote in found if vote] == ["ok", "ok"]
+    found = list(panel.judge_many([Exhibit(question, "Kiwi", said.text)], asking))
+    assert [vote.value for vote in found if vote] == ["sufficient"]
     rows = ledger(str(tmp_path)).rows()
-    assert len(rows) == 5 and rows["prompt_tokens"].min() > 0 and rows["cost"].null_count() == 5
+    assert len(rows) == 4 and rows["prompt_tokens"].min() > 0 and rows["cost"].null_count() == 4
