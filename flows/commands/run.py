@@ -176,13 +176,13 @@ def print_summary(summary: Mapping[str, Any]) -> None:
 def _print_calls(out: Console, calls: Sequence[Mapping[str, Any]]) -> None:
     """A line a purpose and model of what was asked; nothing is said to be free where its price is unknown."""
     if not calls:
-        out.print("Calls of models: none, all replies were in the ledger.", highlight=False)
+        out.print("Calls: none, all replies were in the ledger.", highlight=False)
     for row in calls:
         prompt, reply, cost = (row[name] for name in ("prompt_tokens", "completion_tokens", "cost"))
         tokens = "tokens unknown" if None in (prompt, reply) else f"{prompt:,} prompt and {reply:,} reply tokens"
         price = "cost unknown" if cost is None else f"{cost:.4f} US dollars"
-        said = f"{row['purpose']}, {row['calls']:,} of {row['model']}: {tokens}, {price}."
-        out.print(f"Calls of models: {said}", highlight=False, markup=False, soft_wrap=True)
+        said = f"Calls for {row['purpose']}, model {row['model']}: {row['calls']:,}; {tokens}; {price}."
+        out.print(said, highlight=False, markup=False, soft_wrap=True)
 
 
 def _of_store(told: Mapping[str, Any]) -> str:
