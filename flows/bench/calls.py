@@ -84,7 +84,7 @@ def _timed(work: Any) -> tuple[float, float]:
 def _queued() -> float | None:
     """Seconds that this process's threads were ready and had no processor; None where the system does not say."""
     files = list(Path("/proc/self/task").glob("*/schedstat"))
-    return sum(int(file.read_text().split()[1]) for file in files) / 1e9 if files else None
+    return sum(int(file.read_text(encoding="ascii").split()[1]) for file in files) / 1e9 if files else None
 
 
 def _bare(url: str, bodies: list[dict[str, Any]]) -> tuple[float, float]:
