@@ -3,10 +3,16 @@ PYTHON ?= python3.11
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test lint soak clean
+.PHONY: run run-local test lint soak clean
 
 run: $(VENV)/.installed
 	$(BIN)/suffice run sample --lake lake
+
+# A real model in the process, 1.2 GB of packages: some 40 minutes on two idle cores; cut off, it goes on where it was.
+run-local: $(VENV)/.installed-local
+	$(BIN)/suffice run local_sample --lake lake
+	$(BIN)/suffice calibrate 'strict(model=local)' --protocol local_sample --limit 10 --lake lake
+	$(BIN)/suffice run local_facts --lake lake
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
@@ -28,6 +34,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 $(VENV)/.installed-test: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	touch $(VENV)/.installed $@
+
+$(VENV)/.installed-local: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[local]'
 	touch $(VENV)/.installed $@
 
 clean:

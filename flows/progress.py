@@ -1,9 +1,11 @@
 """What a person sees of a run while it works."""
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from time import monotonic
+from typing import ClassVar, Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -15,6 +17,8 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+from tasks.llm.waiting import REPLIES
 
 
 class Watcher(Protocol):
@@ -62,10 +66,26 @@ class Silent:
 
 
 class Lines(Silent):
-    """One line a stage, for logs and pipes."""
+    """One line a stage, for logs and pipes, and one a minute while models are waited for."""
+
+    look_s: ClassVar[float] = 60.0
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._stage, self._before, self._since = "", 0, monotonic()
+
+    def begin(self, stage: str, shards: int) -> None:
+        """Count replies from here."""
+        self._stage, self._before, self._since = stage, REPLIES.had, monotonic()
+
+    def look(self) -> None:
+        """Print how many replies have come and about how long the others will take, where some are waited for."""
+        had, wanted = REPLIES.had - self._before, REPLIES.wanted - self._before
+        if wanted > had > 0:
+            left = (monotonic() - self._since) / had * (wanted - had)
+            self._console.print(
+                f"{self._stage:>11}  {had:,} of {wanted:,} replies, about {minutes(left)} left", highlight=False
+            )
 
     def end(self, stage: str, new: int, seconds: float) -> None:
         """Print what the stage made."""
@@ -73,15 +93,25 @@ class Lines(Silent):
 
 
 class Bars(Lines):
-    """A bar a stage with counts and an estimate, for a terminal."""
+    """A bar a stage with counts and an estimate, for a terminal; one of replies while models are waited for."""
+
+    look_s: ClassVar[float] = 1.0
 
     def __init__(self, console: Console, bars: Progress) -> None:
         super().__init__(console)
         self._bars = bars
         self._ids: dict[str, TaskID] = {}
+        self._replies = bars.add_task("replies", visible=False)
+
+    def look(self) -> None:
+        """Move the bar of replies."""
+        had, wanted = REPLIES.had - self._before, REPLIES.wanted - self._before
+        self._bars.update(self._replies, completed=had, total=wanted, visible=wanted > had)
 
     def begin(self, stage: str, shards: int) -> None:
         """Open the bar."""
+        super().begin(stage, shards)
+        self._bars.reset(self._replies, visible=False)
         self._ids[stage] = self._bars.add_task(stage, total=max(shards, 1))
 
     def advance(self, stage: str) -> None:
@@ -111,18 +141,45 @@ def shown(console: Console, *, quiet: bool) -> Iterator[None]:
         TimeRemainingColumn(),
         console=console,
         transient=True,
+        speed_estimate_period=900.0,  # replies of a slow model come a few a minute
     )
     live: AbstractContextManager[object] = bars
     watcher: Watcher = Silent() if quiet else Bars(console, bars) if console.is_terminal else Lines(console)
     token = WATCHER.set(watcher)
     try:
         if isinstance(watcher, Bars):
-            with live:
+            with live, _looking(watcher):
+                yield
+        elif isinstance(watcher, Lines):
+            with _looking(watcher):
                 yield
         else:
             yield
     finally:
         WATCHER.reset(token)
+
+
+@contextmanager
+def _looking(watcher: Lines) -> Iterator[None]:
+    """Within the block the watcher looks how replies come, now and then."""
+    ended = threading.Event()
+
+    def go_on() -> None:
+        while not ended.wait(watcher.look_s):
+            watcher.look()
+
+    thread = threading.Thread(target=go_on, name="suffice-replies", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def minutes(seconds: float) -> str:
+    """A length of time in whole minutes, or in seconds where it is short."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"
 
 
 def _done(stage: str, new: int, seconds: float) -> str:

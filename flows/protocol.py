@@ -17,6 +17,7 @@ from tasks.answerers import ANSWERERS
 from tasks.arms import arms
 from tasks.encoders import ENCODERS
 from tasks.judges import JUDGES
+from tasks.llm.local import LOCAL, NAME
 from tasks.llm.model import KEY_VARIABLE, Model
 from tasks.plan import Plan, StorePlan
 from tasks.pool import FUSIONS
@@ -114,7 +115,11 @@ class ModelSpec(_Part):
     """A model at an OpenAI-compatible endpoint. Its key is named, never said."""
 
     model: str = Field(min_length=1, description="name sent to the endpoint")
-    base_url: str = Field("", pattern=r"^(https?://\S+)?$", description="empty: OPENAI_BASE_URL or the public API")
+    base_url: str = Field(
+        "",
+        pattern=rf"^(https?://\S+|{LOCAL})?$",
+        description=f"empty: OPENAI_BASE_URL or the public API; {LOCAL}: in this process",
+    )
     temperature: float | None = Field(None, ge=0, description="left out of the request where not given, as are all")
     top_p: float | None = Field(None, gt=0, le=1)
     max_tokens: int | None = Field(None, ge=1)
@@ -145,6 +150,12 @@ class ModelSpec(_Part):
     def _prices_together(self) -> "ModelSpec":
         if (self.prompt_price is None) != (self.completion_price is None):
             raise ValueError("prompt_price and completion_price expected together, one found")
+        return self
+
+    @model_validator(mode="after")
+    def _is_here(self) -> "ModelSpec":
+        if self.base_url == LOCAL and (self.model != NAME or self.batch):
+            raise ValueError(f"model {NAME} without batch expected where base_url is {LOCAL}, {self.model!r} found")
         return self
 
 

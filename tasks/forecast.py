@@ -1,7 +1,7 @@
 """What a run will ask of models, before anything is asked."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -15,7 +15,9 @@ from storage.schemas import STATES
 from tasks import specs
 from tasks.answer import selected_states, unanswered
 from tasks.answerers import ANSWERERS
+from tasks.arms import Arm
 from tasks.asking import Asking
+from tasks.asks import ONE_TOKEN, RERANK, bounds
 from tasks.compose import missing_cells
 from tasks.encoders import ENCODERS
 from tasks.encoders.minilm import count_tokens
@@ -24,10 +26,12 @@ from tasks.extraction import asks, cases, unwritten
 from tasks.imported.bringing import bring
 from tasks.judge import answers_to_judge
 from tasks.judges import JUDGES
-from tasks.llm import Reply, Request, ledger
+from tasks.llm import Message, Reply, Request, ledger
+from tasks.llm.local import LOCAL, SPEEDS
 from tasks.llm.prices import cost, price
 from tasks.llm.rows import from_row
 from tasks.plan import Plan, StorePlan
+from tasks.prompts import load
 from tasks.store import write_store
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 from tasks.sufficiency.exhibit import Exhibit
@@ -36,26 +40,33 @@ from tasks.writers.turns import Turns
 
 _REPLY = "some words that stand for an answer of the usual length"
 _TYPICAL_RECORDS = 20
+_QUESTION = 100
+"""Characters of a question and of what was searched for, about."""
 
 
 class Forecast(NamedTuple):
     """What one part will ask of one model.
 
-    `held`: replies that the ledger has. `calls`: those to come, None where only the run can tell; `at_most` says
-    that evidence or answers are not there yet, so that each cell is taken to have its own. Tokens follow the
+    `held`: replies that the ledger has, of those that can be named. `calls`: those to come; `at_most` says that they
+    are bounded: evidence or answers are not there yet, so that each cell is taken to have its own, or a reader decides
+    as it goes, so that each cell is taken to ask all it may. Tokens follow the
     ledger's own rates for the model where it has any, else four characters a token and the whole token limit.
-    `cost`: US dollars, None where the price is unknown.
+    `cost`: US dollars, None where the price is unknown. `repairs`: calls that may come on top, at most, where replies
+    cannot be read and are asked for once more; they are in no other number. `seconds`: about how long, by the ledger's
+    own latencies with as many calls at a time as the model allows, None where it has none.
     """
 
     stage: str
     part: str
     model: str
     held: int
-    calls: int | None
+    calls: int
     at_most: bool
-    prompt_tokens: int | None
-    completion_tokens: int | None
+    prompt_tokens: int
+    completion_tokens: int
     cost: float | None
+    repairs: int = 0
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +105,7 @@ def _facts(plan: Plan) -> Iterator[Forecast]:
             encoder = specs.make(ENCODERS, store.encoder, "encoder")
             for _ in writer.write_all(todo, rehearsal, encoder.encode):
                 pass
-            yield _row(plan, "store", store.writer, writer.model, rehearsal.requests, [])
+            yield _row(plan, "store", store.writer, writer.model, rehearsal.requests, [], repaired=True)
 
 
 @dataclass(frozen=True)
@@ -110,9 +121,29 @@ class _Rehearsal(Asking):
 
 
 def _readers(plan: Plan) -> Iterator[Forecast]:
-    for arm in plan.arms:
-        if isinstance(name := getattr(arm.reader, "model", None), str):
-            yield Forecast("compose", str(arm), name, 0, None, False, None, None, None)
+    """Bounds of what is missing: what a reader asks next depends on the reply."""
+    for store in plan.stores:
+        for arm in plan.arms_of(store):
+            if arm.model is None:
+                continue
+            asks: list[Request] = []
+            for conversation in plan.conversation_ids():
+                questions = len(missing_cells(plan, store, [arm], conversation))
+                asks += _asks(plan, store, arm, conversation) * questions
+            yield _row(plan, "compose", str(arm), arm.model, [], asks)
+
+
+def _asks(plan: Plan, store: StorePlan, arm: Arm, conversation: str) -> list[Request]:
+    """What stands for all that an arm may ask for one question of a conversation."""
+    records, _ = _records(plan, store, conversation)
+    each = sum(len(line(record)) for record in records) / max(1, len(records))
+    model, made = plan.model(arm.model or ""), list[Request]()
+    for prompt, (times, shown) in bounds(arm.reader, min(store.size, len(records)), len(records)):
+        own = 0 if prompt == RERANK else sum(len(part.content) for part in load("readers", prompt).parts)
+        text = Message("user", " " * round(own + _QUESTION + shown * each))
+        asked = replace(model, max_tokens=1) if prompt in ONE_TOKEN else model
+        made += [Request(asked, (text,), prompt, purpose=f"reader: {prompt}")] * times
+    return made
 
 
 def _answers(plan: Plan, cases: Sequence[_Case]) -> Iterator[Forecast]:
@@ -130,7 +161,7 @@ def _verdicts(plan: Plan, cases: Sequence[_Case]) -> Iterator[Forecast]:
             known = [(question, case.gold[question.id], text) for case in cases for question, text in case.answers]
             guessed = [(question, case.gold[question.id], _REPLY) for case in cases for question in case.unanswered]
             requests = [part.requests(items, plan.asking) for items in (known, guessed)]
-            yield _row(plan, "judge", form, part.model, *requests)
+            yield _row(plan, "judge", form, part.model, *requests, repaired=True)
 
 
 def _sufficiency(plan: Plan, cases: Sequence[_Case]) -> Iterator[Forecast]:
@@ -140,7 +171,7 @@ def _sufficiency(plan: Plan, cases: Sequence[_Case]) -> Iterator[Forecast]:
             known = [item for case in cases for item in _exhibits(case, case.known)]
             guessed = [item for case in cases for item in _exhibits(case, case.guessed)]
             requests = [part.requests(items, plan.asking) for items in (known, guessed)]
-            yield _row(plan, "sufficiency", form, part.model, *requests, bound=form == plan.adjudicator)
+            yield _row(plan, "sufficiency", form, part.model, *requests, bound=form == plan.adjudicator, repaired=True)
 
 
 def _exhibits(case: _Case, items: Sequence[tuple[Question, list[Record]]]) -> list[Exhibit]:
@@ -157,30 +188,46 @@ def _row(
     guessed: Sequence[Request],
     *,
     bound: bool = False,
+    repaired: bool = False,
 ) -> Forecast:
     model, distinct = plan.model(name), {request.digest: request for request in known}
     held = ledger(plan.lake).find(distinct)
     new = [request for digest, request in distinct.items() if digest not in held] + list(guessed)
-    per_character, per_reply = _rates(plan, model.model, new)
+    per_character, per_reply, per_call = _rates(plan, model.model, new)
     prompt, completion = sum(request.characters for request in new) * per_character, len(new) * per_reply
     listed = price(model, datetime.now(UTC).date())
     share = listed.batch if listed and model.batch else 1.0
-    dollars = cost(listed, prompt * share, completion * share)
-    bounded = bound or bool(guessed)
-    return Forecast(stage, part, name, len(held), len(new), bounded, round(prompt), round(completion), dollars)
+    seconds = None if per_call is None or model.batch else len(new) * per_call / model.concurrency
+    if per_call is None and model.base_url == LOCAL:
+        seconds = prompt / SPEEDS[0] + completion / SPEEDS[1]
+    return Forecast(
+        stage,
+        part,
+        name,
+        held=len(held),
+        calls=len(new),
+        at_most=bound or bool(guessed),
+        prompt_tokens=round(prompt),
+        completion_tokens=round(completion),
+        cost=cost(listed, prompt * share, completion * share),
+        repairs=len(new) if repaired else 0,
+        seconds=0.0 if not new else seconds,
+    )
 
 
-def _rates(plan: Plan, model: str, new: Sequence[Request]) -> tuple[float, float]:
-    """Prompt tokens a character, and tokens a reply: as the ledger has seen, else as requests are estimated."""
+def _rates(plan: Plan, model: str, new: Sequence[Request]) -> tuple[float, float, float | None]:
+    """Prompt tokens a character, tokens a reply and seconds a call: as the ledger has seen, else as requests are
+    estimated, without seconds."""
     purposes = list({request.purpose for request in new})
     seen = ledger(plan.lake).rows().filter(pl.col("model") == model, pl.col("purpose").is_in(purposes))
     seen = seen.drop_nulls(["prompt_tokens", "completion_tokens"])
     if len(seen):
         sums = seen.select(pl.col("prompt_tokens", "completion_tokens", "characters").sum()).row(0, named=True)
-        return sums["prompt_tokens"] / max(1, sums["characters"]), sums["completion_tokens"] / len(seen)
+        latency: Any = seen["latency_s"].mean()
+        return sums["prompt_tokens"] / max(1, sums["characters"]), sums["completion_tokens"] / len(seen), latency
     characters = sum(request.characters for request in new)
     prompt, completion = (sum(request.tokens[side] for request in new) for side in (0, 1))
-    return prompt / max(1, characters), completion / max(1, len(new))
+    return prompt / max(1, characters), completion / max(1, len(new)), None
 
 
 def _case(plan: Plan, conversation: str) -> _Case:

@@ -13,7 +13,7 @@ from tasks.answer import answer
 from tasks.forecast import Forecast
 from tasks.ingest import ingest
 from tasks.judge import judge
-from tasks.llm import BudgetStop, budget
+from tasks.llm import BudgetStop, budget, ledger
 from tasks.plan import Plan
 from tests.conftest import write_locomo
 from tests.fault_server import FaultServer
@@ -59,6 +59,7 @@ def test_calls_are_bounded_before_and_exact_after_the_evidence_is_known(tmp_path
         first = {row.stage: row for row in estimate(said, lake)}
         assert (first["answer"].calls, first["judge"].calls) == (6, 4), "two arms, three questions, one never judged"
         assert first["answer"].at_most and first["answer"].completion_tokens == 6 * 8
+        assert [(row.repairs, row.seconds) for row in first.values()] == [(0, None), (4, None)]
 
         dataset = ingest(lake, "locomo", str(data))
         plan = said.plan(lake, dataset.dataset, dataset.gold)
@@ -70,6 +71,8 @@ def test_calls_are_bounded_before_and_exact_after_the_evidence_is_known(tmp_path
         rest = {row.stage: row for row in estimate(said, lake)}["answer"]
         assert (rest.held, rest.calls, rest.completion_tokens) == (3, 1, 2)
         assert rest.cost == pytest.approx(2.0, rel=0.01)
+        seen = ledger(lake).rows()["latency_s"].to_list()
+        assert rest.seconds == pytest.approx(sum(seen) / len(seen) / 8), "one call, eight at a time"
 
         answer(plan, plan.stores[0], "c1")
         assert len(endpoint.asked()) == 4
@@ -86,3 +89,19 @@ def test_offline_parts_cost_nothing_and_a_model_without_a_price_an_unknown_sum(t
     rows = estimate(protocols.load(str(tmp_path / "p.toml"), {"data.path": data}), str(tmp_path / "lake"))
     assert [row.cost for row in rows] == [None, None]
     assert isinstance(rows[0], Forecast)
+
+
+def test_readers_that_ask_are_bounded_cell_by_cell(tmp_path: Path) -> None:
+    data = str(write_locomo(tmp_path / "data.json"))
+    (tmp_path / "p.toml").write_text(PROTOCOL)
+    arms = ["setr(model=small)", "rankgpt(model=small, window=2, step=1)", "llm_pointwise(model=small)"]
+    changes = {"data.path": data, "judges": [], "arms": arms}
+    rows = [
+        row
+        for row in estimate(protocols.load(str(tmp_path / "p.toml"), changes), str(tmp_path / "lake"))
+        if row.stage == "compose"
+    ]
+    # Three questions over four records: one ask; three windows of two; one ask a record, of one token.
+    assert [(row.calls, row.at_most) for row in rows] == [(3, True), (9, True), (12, True)]
+    assert [row.completion_tokens for row in rows] == [3 * 8, 9 * 8, 12]
+    assert all(row.prompt_tokens > 0 for row in rows)

@@ -19,6 +19,7 @@ from tasks.llm.faults import fault
 from tasks.llm.lanes import Lane, Pace
 from tasks.llm.patience import Policy
 from tasks.llm.prices import Price, cost, price
+from tasks.llm.spent import spent
 from tests.fault_server import (
     CUT,
     EMPTY,
@@ -408,3 +409,21 @@ def test_processes_that_share_a_lake_share_its_replies(endpoint: FaultServer, tm
 
 def _numbered(count: int) -> list[str]:
     return [f"q{number}" for number in range(count)]
+
+
+def test_what_a_run_spent_is_told_by_purpose_and_an_unknown_price_is_no_price(
+    endpoint: FaultServer, tmp_path: Path
+) -> None:
+    priced = model(endpoint, prompt_price=1.0, completion_price=2.0)
+    ask(str(tmp_path), requests(priced, "before", purpose="answer"))
+    since = datetime.now(UTC)
+    endpoint.faults.append(error(500))
+    replies = ask(str(tmp_path), requests(priced, "a", "b", "before", purpose="answer"), policy=QUICK)
+    ask(str(tmp_path), requests(replace(priced, model="m2", prompt_price=None), "a", purpose="judge"))
+    answered, judged = spent(str(tmp_path), since)
+    assert answered[:3] == ("answer", "m", 3), "two replies, one of them at the second attempt, one from the ledger"
+    tokens = [(reply.prompt_tokens or 0, reply.completion_tokens or 0) for reply in replies[:2]]
+    assert answered[3:5] == tuple(map(sum, zip(*tokens, strict=True)))
+    assert answered.cost == pytest.approx(sum(prompt + 2 * reply for prompt, reply in tokens) / 1e6)
+    assert judged[:3] == ("judge", "m2", 1) and judged.cost is None
+    assert spent(str(tmp_path), datetime.now(UTC)) == []

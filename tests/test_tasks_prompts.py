@@ -64,7 +64,7 @@ def test_an_empty_section_or_stray_text_is_refused(tmp_path: Path, text: str) ->
 
 
 def test_a_prompt_that_does_not_exist_names_those_that_do() -> None:
-    with pytest.raises(InputError, match=r"one of long, short expected, 'shrt' found"):
+    with pytest.raises(InputError, match=r"one of brief, long, short expected, 'shrt' found"):
         load("answering", "shrt")
 
 

@@ -1,7 +1,8 @@
 """`suffice run`, and `suffice report`: its last stage alone."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -39,6 +40,7 @@ from flows.server import configure
 from flows.stages import chosen
 from storage.lake import Lake
 from tasks.llm.budget import budget
+from tasks.llm.spent import spent
 
 
 def run(
@@ -68,6 +70,7 @@ def run(
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     stages = chosen(only, until)
     root = str(Lake.open(lake).root)
+    since = datetime.now(UTC)
     with budget(root, max_calls=max_calls, max_cost=max_cost):
         summary = run_flow(
             said,
@@ -80,6 +83,8 @@ def run(
             quiet=quiet or as_json,
             verbose=verbose,
         )
+    if said.models:
+        summary |= {"calls": [row._asdict() for row in spent(root, since)]}
     if as_json:
         print_json(summary)
     else:
@@ -163,10 +168,24 @@ def print_summary(summary: Mapping[str, Any]) -> None:
         out.print(_of_store(told), highlight=False)
     new = ", ".join(f"{count:,} {stage}" for stage, count in summary["new"].items() if count)
     out.print(f"New in this run: {new or 'nothing, all was in the lake'}.", highlight=False)
+    if "calls" in summary:
+        _print_calls(out, summary["calls"])
     for line in summary.get("sealing", []):
         out.print(f"- {line}", highlight=False, markup=False, soft_wrap=True)
     if "paths" in summary:
         out.print(f"Report: {summary['paths']['report']}", highlight=False, soft_wrap=True)
+
+
+def _print_calls(out: Console, calls: Sequence[Mapping[str, Any]]) -> None:
+    """A line a purpose and model of what was asked; nothing is said to be free where its price is unknown."""
+    if not calls:
+        out.print("Calls: none, all replies were in the ledger.", highlight=False)
+    for row in calls:
+        prompt, reply, cost = (row[name] for name in ("prompt_tokens", "completion_tokens", "cost"))
+        tokens = "tokens unknown" if None in (prompt, reply) else f"{prompt:,} prompt and {reply:,} reply tokens"
+        price = "cost unknown" if cost is None else f"{cost:.4f} US dollars"
+        said = f"Calls for {row['purpose']}, model {row['model']}: {row['calls']:,}; {tokens}; {price}."
+        out.print(said, highlight=False, markup=False, soft_wrap=True)
 
 
 def _of_store(told: Mapping[str, Any]) -> str:

@@ -26,10 +26,11 @@ _NO_ANSWER = re.compile(r"\A(?:error|exception|traceback)\b\s*[:(]", re.IGNORECA
 class Prompted:
     """A model's answer.
 
-    `model`: one of the protocol's. `prompt`: `short` (the answer alone), `long` (scan, verify, combine, date, then the
-    answer), or a text file with any of the variables `OFFERS`. The model sees the question, the records oldest first
-    with their dates, and the date the question is asked on; no scores, no ids, no kind, no gold. `empty`: what is done
-    without evidence: `declare` answers `NO_INFORMATION` without asking, `ask` asks all the same.
+    `model`: one of the protocol's. `prompt`: `short` (the answer alone), `brief` (the same in fewer words and without
+    a way out, for small models), `long` (scan, verify, combine, date, then the answer), or a text file with any of the
+    variables `OFFERS`. The model sees the question, the records oldest first with their dates, and the date the
+    question is asked on; no scores, no ids, no kind, no gold. `empty`: what is done without evidence: `declare` answers
+    `NO_INFORMATION` without asking, `ask` asks all the same.
     Raises `ValueError` for another `empty`, `InputError` for a prompt that cannot be used.
     """
 

@@ -13,6 +13,7 @@ from tasks.llm.engine import engine
 from tasks.llm.model import Reply, Request
 from tasks.llm.patience import PATIENCE, Policy
 from tasks.llm.rows import from_row
+from tasks.llm.waiting import REPLIES
 
 Told = Callable[[int, Reply], object]
 
@@ -38,15 +39,20 @@ def ask(
             if on_reply:
                 on_reply(place, reply)
 
+    def came(digest: str, reply: Reply) -> None:
+        tell()
+        take(digest, reply)
+
     root, book = spelled(lake), ledger(lake)
     for digest, row in book.find(places).items():
         take(digest, from_row(row))
     missing = [requests[held[0]] for held in places.values() if replies[held[0]] is None]
     live = [request for request in missing if not request.model.batch]
-    if live:
-        _send(root, book, live, take, policy)
-    for batch in _by_model(request for request in missing if request.model.batch):
-        ask_batch(root, book, batch, take, policy)
+    with REPLIES.awaited(len(missing)) as tell:
+        if live:
+            _send(root, book, live, came, policy)
+        for batch in _by_model(request for request in missing if request.model.batch):
+            ask_batch(root, book, batch, came, policy)
     return [reply for reply in replies if reply is not None]
 
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import atexit
+import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -103,8 +104,18 @@ class Engine:
             except BaseException as error:
                 job.stop(error)
 
+        async def some(left: Iterator[tuple[int, Request]]) -> None:
+            for place, request in left:
+                await one(place, request)
+
+        queues: dict[Model, list[tuple[int, Request]]] = {}
+        for place, request in enumerate(requests):
+            queues.setdefault(request.model, []).append((place, request))
         try:
-            await asyncio.gather(*(one(place, request) for place, request in enumerate(requests)))
+            # More than may go at a time, so that the next are ready when a place is free, but not all at once.
+            workers = {model: min(len(queue), _READY * model.concurrency) for model, queue in queues.items()}
+            lines = {model: iter(queue) for model, queue in queues.items()}
+            await asyncio.gather(*(some(lines[model]) for model, count in workers.items() for _ in range(count)))
         finally:
             told(-1, None, job.error)
 
@@ -143,11 +154,11 @@ class Engine:
 
     async def _asked(self, job: Job, endpoint: Endpoint, request: Request) -> tuple[Reply, Fault | None]:
         """The reply, or a failed one with the fault of the last attempt."""
-        held = price(request.model, datetime.now(UTC).date())
+        held, body = price(request.model, datetime.now(UTC).date()), json.dumps(request.body).encode()
         attempt = 0
         while True:
             attempt += 1
-            started, outcome = await self._attempt(job, endpoint, request, held)
+            started, outcome = await self._attempt(job, endpoint, request, body, held)
             if isinstance(outcome, Reply):
                 return replace(outcome, attempts=attempt), None
             wait = job.policy.wait_s(attempt, outcome)
@@ -158,7 +169,7 @@ class Engine:
             await job.pause(wait)
 
     async def _attempt(
-        self, job: Job, endpoint: Endpoint, request: Request, held: Price | None
+        self, job: Job, endpoint: Endpoint, request: Request, body: bytes, held: Price | None
     ) -> tuple[float, Reply | Fault]:
         """One call in its turn and within the budget: when it began, and its reply or fault."""
         lane, tokens = endpoint.lane, sum(request.tokens)
@@ -173,7 +184,7 @@ class Engine:
                 await job.pause(_SETTLING_S)
             started, paid = monotonic(), None
             try:
-                outcome = await endpoint.send(request)
+                outcome = await endpoint.send(request.model, body)
                 if isinstance(outcome, Reply):
                     paid = cost(held, outcome.prompt_tokens, outcome.completion_tokens)
                     outcome = replace(outcome, cost=paid, latency_s=monotonic() - started)
@@ -219,3 +230,4 @@ def void(_: object) -> None:
 
 
 _SETTLING_S = 0.02
+_READY = 4

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from storage.errors import InputError
+from tasks.llm.local import LOCAL, local_url
 from tasks.llm.model import Model
 
 PUBLIC = "https://api.openai.com/v1"
@@ -13,7 +14,12 @@ _BLOCK = "prefect:"
 
 
 def address(base_url: str) -> str:
-    """The base URL that is asked: the given one, else OPENAI_BASE_URL, else the public API."""
+    """The base URL that is asked: the given one, else OPENAI_BASE_URL, else the public API.
+
+    `local` starts the model of this process. Raises `InputError` where its extra is not installed.
+    """
+    if base_url == LOCAL:
+        return local_url()
     return (base_url or os.environ.get("OPENAI_BASE_URL") or PUBLIC).rstrip("/")
 
 

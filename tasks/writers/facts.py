@@ -37,8 +37,9 @@ class Facts:
     of them by the store's encoder, oldest first. A fact with the same letters and digits as one of those memories or
     as an earlier fact of its batch is dropped. A fact's sources are the messages that the reply numbers, else the
     whole batch. A reply that cannot be read is asked for once more; then the batch has no facts and says why.
-    `temperature` holds where the model's table gives none; none leaves it out. `prompt`: `facts` or a text file with
-    any of the variables `OFFERS`.
+    `temperature` holds where the model's table gives none; none leaves it out. `prompt`: `facts`, `brief` (the messages
+    alone, for small models, which reply to `facts` that there is nothing to write) or a text file with any of the
+    variables `OFFERS`.
     Source: the MemPursuit paper (arXiv 2610.15642), appendix A.3: 10 messages, 10 memories, temperature 0.1, exact
     duplicates; the prompt is this project's. Inferred, because no source says: the batch's size, that it ends with
     its session, that the nearest message counts; against Mem0's MD5 of the very text, case and punctuation do not
