@@ -24,6 +24,11 @@
   options(at("conversation"), data.conversations);
   options(at("arm"), arms.map((a) => a.label));
   options(at("other"), arms.map((a) => a.label));
+  options(at("judge"), data.judges);
+  if (!data.judges.length) {
+    document.querySelectorAll(".judged").forEach((label) => { label.hidden = true; });
+    at("relation").querySelectorAll("[value=won], [value=lost]").forEach((option) => option.remove());
+  }
 
   const haystack = questions.text.map((text, q) => `${text ?? ""}\n${questions.answer[q] ?? ""}\n${questions.id[q]}`.toLowerCase());
   const rows = new Map();
@@ -46,8 +51,16 @@
   let rendered = 0;
   const opened = new Set();
 
-  function related(relation, a, b) {
+  // What a judge says of an arm's answer; above one half is right, as in the diagnosis.
+  function judged(judge, arm, q) {
+    const value = data.verdicts[judge]?.[arm]?.[q] ?? -1;
+    return value < 0 ? "none" : value > 500 ? "right" : "wrong";
+  }
+
+  function related(relation, a, b, verdict, theirs) {
     if (!relation) return true;
+    if (relation === "won") return verdict === "right" && theirs === "wrong";
+    if (relation === "lost") return verdict === "wrong" && theirs === "right";
     if (!(a in LEVEL) || !(b in LEVEL)) return false;
     return relation === "differ" ? a !== b : relation === "above" ? LEVEL[a] > LEVEL[b] : LEVEL[a] < LEVEL[b];
   }
@@ -57,12 +70,14 @@
     const kind = at("kind").value, conversation = at("conversation").value, outcome = at("outcome").value;
     const arm = Number(at("arm").value || 0), other = at("other").value, relation = at("relation").value;
     const own = data.outcome[arm] ?? "", theirs = other === "" ? "" : data.outcome[Number(other)];
+    const judge = Number(at("judge").value || 0), verdict = at("verdict").value;
     shown = [];
     for (let q = 0; q < size; q++) {
       const keep = (kind === "" || questions.kind[q] === Number(kind))
         && (conversation === "" || questions.conversation[q] === Number(conversation))
         && (outcome === "" || own[q] === outcome)
-        && (other === "" || related(relation, own[q], theirs[q]))
+        && (verdict === "" || judged(judge, arm, q) === verdict)
+        && (other === "" || related(relation, own[q], theirs[q], judged(judge, arm, q), judged(judge, Number(other), q)))
         && words.every((word) => haystack[q].includes(word));
       if (keep) shown.push(q);
     }
@@ -279,12 +294,12 @@
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (event.key === "Escape" && typing) { event.target.blur(); list.focus(); return; }
     if (typing) return;
-    const inList = document.activeElement === list;
+    const inList = document.activeElement === list, free = inList || document.activeElement === document.body;
     const moves = { j: 1, k: -1 };
-    if (inList) Object.assign(moves, { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -size, End: size });
+    if (free) Object.assign(moves, { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -size, End: size });
     if (event.key in moves) { event.preventDefault(); step(moves[event.key]); }
     else if (event.key === "/") { event.preventDefault(); at("search").focus(); at("search").select(); }
-    else if (event.key === "Enter" && inList) { event.preventDefault(); detail.focus(); }
+    else if (event.key === "Enter" && free) { event.preventDefault(); detail.focus(); }
   });
 
   if (arms.length) opened.add(0);
