@@ -10,6 +10,7 @@ import polars as pl
 from flows.protocol import Protocol
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.places import place
 from tasks.plan import Plan
 
 FIELDS = ("benchmark", "data", "gold", "split", "denominators", "answerer", "judges", "sufficiency", "budgets", "seed")
@@ -74,7 +75,7 @@ def compare(first: str, second: str, lake: str, despite: Collection[str] = ()) -
 
 
 def _folder(run: str, lake: str) -> Path:
-    for folder in (Path(run), Lake(lake).reports / run):
+    for folder in (place(run), Lake(lake).reports / run):
         if (folder / "summary.json").is_file():
             return folder
     known = sorted(path.parent.name for path in Lake(lake).reports.glob("*/summary.json"))
@@ -94,7 +95,7 @@ def _said(folder: Path) -> dict[str, Any]:
 def _joined(first: Path, second: Path) -> pl.DataFrame:
     key = ["arm", "k", "kind", "metric"]
     tables = [
-        pl.read_csv(folder / "main.csv", schema_overrides={"k": pl.String, "value": pl.Float64})
+        pl.read_csv((folder / "main.csv").read_bytes(), schema_overrides={"k": pl.String, "value": pl.Float64})
         for folder in (first, second)
     ]
     left, right = (table.select(*key, "value", "n") for table in tables)

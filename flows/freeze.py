@@ -19,7 +19,7 @@ from storage.errors import InputError
 from storage.lake import Lake
 from storage.ledger import Ledger
 from storage.manifest import Difference, Manifest
-from storage.signature import check, sign
+from storage.signature import check, check_signer, sign, signer
 from tasks import specs
 from tasks.encoders import ENCODERS
 from tasks.frozen import fields, sealed_split
@@ -78,6 +78,7 @@ def differences(manifest: Path, lake: str, public_key: Path | None = None) -> li
     `public_key` did not sign.
     """
     frozen = manifests.read(manifest)
+    check_signer(frozen.digest, frozen.signature, frozen.notes.get("signer"))
     if public_key is not None:
         check(frozen.digest, frozen.signature, public_key)
     lines = Ledger(Lake(lake).ledger).lines("freeze")
@@ -112,7 +113,7 @@ def _write(lake: Lake, values: dict[str, Any], notes: dict[str, Any], key: Path 
     ledger = Ledger(lake.ledger)
     with ledger.locked() as lines:
         past = {"lines": len(lines), "hash": lines[-1].hash if lines else ""}
-        manifest = Manifest(values, {**notes, "ledger": past})
+        manifest = Manifest(values, {**notes, "ledger": past, "signer": signer(key) if key else None})
         if key is not None:
             manifest = replace(manifest, signature=sign(manifest.digest, key))
         path = lake.freezes / f"{notes['name']}-{short(manifest.digest)}.json"

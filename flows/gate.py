@@ -2,13 +2,13 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 from flows.protocol import Protocol
 from reports.sealing import Optimism, Sealing
 from storage import manifest as manifests
 from storage.lake import Lake
 from storage.ledger import Ledger, freezes_before, looks
+from storage.places import place
 from tasks.frozen import sealed_split
 from tasks.ingest import Dataset
 from tasks.plan import Plan
@@ -51,14 +51,14 @@ def sealing_of(plan: Plan, optimism: list[Optimism]) -> Sealing:
     """What a report on the sealed split says of its freeze and of the ledger."""
     if plan.unsealing is None:
         raise StillSealed(plan.benchmark)
-    frozen = manifests.read(Path(plan.unsealing.manifest))
+    frozen = manifests.read(place(plan.unsealing.manifest))
     lines = Ledger(Lake(plan.lake).ledger).lines()
     before = looks(lines, plan.seal)
     return Sealing(
         rule=sealed_split(plan.lake, plan.benchmark).rule,
         freeze=frozen.digest,
         frozen_at=frozen.notes["frozen_at"],
-        signed=frozen.signature is not None,
+        signer=frozen.notes.get("signer") or "",
         changes=frozen.notes["diff"],
         vouched=tuple(frozen.notes["vouched"]),
         freezes_before=freezes_before(lines, frozen.digest),
@@ -75,7 +75,7 @@ def note_report(plan: Plan, report: str) -> None:
     """Add the report's line to the ledger; `report` is its address."""
     if plan.unsealing is not None:
         facts = {
-            "manifest": manifests.read(Path(plan.unsealing.manifest)).digest,
+            "manifest": manifests.read(place(plan.unsealing.manifest)).digest,
             "seal": plan.seal,
             "look": plan.unsealing.look,
             "report": report,

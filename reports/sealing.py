@@ -44,7 +44,7 @@ class Sealing:
     rule: str
     freeze: str
     frozen_at: str
-    signed: bool
+    signer: str
     changes: str | None
     vouched: Sequence[str]
     freezes_before: int
@@ -65,10 +65,11 @@ class Sealing:
         said = [
             f"Sealed split ({self.rule}); {first}: {_count(self.unsealings_before, 'unsealing')} and "
             f"{_count(self.freezes_before, 'freeze')} came before this freeze's run.",
-            f"Freeze {self.freeze[:16]} of {self.frozen_at[:19]}Z{', signed' if self.signed else ''}; every digest of "
-            "it equals what ran.",
+            f"Freeze {self.freeze[:16]} of {self.frozen_at[:19]}Z; every digest of it equals what ran.",
             f"The ledger's chain holds over {self.ledger_lines} lines; its last hash is {self.ledger_head[:16]}.",
         ]
+        if self.signer:
+            said.append(f"The freeze is signed by the holder of the Ed25519 key {self.signer}, and the signature holds.")
         if self.changes:
             said.append(f"Frozen with uncommitted changes, digest {self.changes[:16]}: no commit names this code.")
         if self.vouched:

@@ -12,7 +12,7 @@ from typing import Any
 
 from storage.digests import canonical, digest, short
 from storage.errors import InputError
-from storage.places import is_remote
+from storage.places import contents, create, is_remote
 from storage.tables import write_whole
 
 START = "0" * 64
@@ -68,6 +68,9 @@ class BrokenLedger(InputError):
 class Ledger:
     """A hash-chained, append-only file of JSON lines, with a note of its length and last hash beside it.
 
+    In an object store each line is an object `ledger/00000012.json`, made only where none of its number is there: of
+    two writers one finds the number taken, reads again and appends the next.
+
     The chain shows a line that was edited, deleted from the middle or moved; the note shows a shortened end.
     Whoever rewrites every line and the note leaves no trace here: what a manifest says of its ledger, kept by
     somebody else, is the witness then.
@@ -76,6 +79,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._note = path.with_suffix(".head.json")
+        self._objects = path.with_suffix("") if is_remote(path) else None
 
     def append(self, kind: str, facts: Mapping[str, Any]) -> Line:
         """Add one line and return it. Raises `BrokenLedger` where the chain does not hold; then nothing is added."""
@@ -84,34 +88,54 @@ class Ledger:
 
     @contextmanager
     def locked(self) -> Iterator[list[Line]]:
-        """All lines, while no other process or thread can append.
+        """All lines, while no other process or thread can append (in an object store others can).
 
         Raises `BrokenLedger`.
         """
-        if is_remote(self.path):  # no lock and no appending there
-            raise InputError(
-                f"ledger {self.path}: a lake in a folder expected, one in an object store found; "
-                "seal, freeze and unseal in a folder"
-            )
+        if self._objects is not None:
+            yield self.lines()
+            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.with_suffix(".lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield self.lines()
 
-    def append_locked(self, lines: list[Line], kind: str, facts: Mapping[str, Any]) -> Line:
-        """Add one line to `lines` and to the file; the caller is inside `locked`."""
-        now = datetime.now(UTC).isoformat(timespec="microseconds")
-        behind = bool(lines) and now < lines[-1].at
-        line = Line.make(len(lines), kind, now, behind, facts, lines[-1].hash if lines else START)
+    def append_locked(self, lines: list[Line], kind: str, facts: Mapping[str, Any], once: str = "") -> Line:
+        """Add one line to `lines` and to the file; the caller is inside `locked`.
+
+        `once`: a fact that one line of this kind may have. Raises `InputError` if another writer of an object store
+        added a line with it meanwhile.
+        """
+        line = _next(lines, kind, facts)
+        while not self._put(line):
+            lines[:] = self.lines()
+            if line.number >= len(lines):
+                raise BrokenLedger(self.path, [f"line {line.number} neither there nor free"])
+            if lines[line.number] == line:  # the store had it, and its word of that was lost
+                break
+            for other in lines[line.number :]:
+                if once and other.kind == kind and other.facts.get(once) == facts[once]:
+                    raise InputError(
+                        f"{kind}: no other {kind} of {facts[once]} meanwhile expected, ledger line {other.number} "
+                        "found; that one holds"
+                    )
+            line = _next(lines, kind, facts)
+        else:
+            lines.append(line)
+        write_whole(self._note, canonical({"lines": len(lines), "hash": lines[-1].hash}))
+        return line
+
+    def _put(self, line: Line) -> bool:
+        """Write a line; False if an object store has one of its number already."""
+        if self._objects is not None:
+            return create(self._objects / f"{line.number:08}.json", canonical(vars(line)))
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             os.write(handle, canonical(vars(line)) + b"\n")
             os.fsync(handle)
         finally:
             os.close(handle)
-        lines.append(line)
-        write_whole(self._note, canonical({"lines": len(lines), "hash": line.hash}))
-        return line
+        return True
 
     def lines(self, kind: str | None = None) -> list[Line]:
         """The lines in order, of one kind or all. Raises `BrokenLedger`."""
@@ -127,6 +151,7 @@ class Ledger:
     def problems(self) -> list[str]:
         """Every break of the chain, by line; empty where it holds."""
         found, previous, expected = [], START, 0
+        note = self._noted()  # before the lines: what others append meanwhile then counts as ahead of its note
         lines = self._read()
         present = {line.number for line in lines if isinstance(line, Line)}
         for place, line in enumerate(lines):
@@ -141,25 +166,35 @@ class Ledger:
             elif line.previous != previous:
                 found.append(f"line {line.number - 1} replaced: line {line.number} follows another one")
             previous, expected = line.hash, line.number + 1
-        return found + self._at_the_end(lines)
+        return found + self._at_the_end(lines, note)
 
-    def _at_the_end(self, lines: list[Line | str]) -> list[str]:
+    def _noted(self) -> bytes | None:
         try:
-            note = json.loads(self._note.read_bytes())
-            count, last = int(note["lines"]), str(note["hash"])
+            return self._note.read_bytes()
         except FileNotFoundError:
+            return None
+
+    def _at_the_end(self, lines: list[Line | str], note: bytes | None) -> list[str]:
+        if note is None:
             return ["the note of the last line missing"] if len(lines) > 1 else []
+        try:
+            noted_as = json.loads(note)
+            count, last = int(noted_as["lines"]), str(noted_as["hash"])
         except (ValueError, KeyError, TypeError):
             return ["the note of the last line unreadable"]
         if count > len(lines):
             return [f"lines {len(lines)} to {count - 1} missing at the end"]
         noted = lines[count - 1]
         touched = isinstance(noted, Line) and noted.hash != last
-        # A process killed between a line and its note leaves the note one behind, never more.
-        return [f"line {count - 1} replaced: the note has another hash"] if touched or len(lines) > count + 1 else []
+        # A process killed between a line and its note leaves the note one behind, never more; in an object store the
+        # notes of several writers may arrive in another order than their lines.
+        behind = self._objects is None and len(lines) > count + 1
+        return [f"line {count - 1} replaced: the note has another hash"] if touched or behind else []
 
     def _read(self) -> list["Line | str"]:
         """Each line, or what is wrong with it."""
+        if self._objects is not None:
+            return [_parsed(row) for row in contents(self._objects, ".json")]
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
@@ -184,6 +219,13 @@ def shown(line: Line) -> str:
     facts = ", ".join(f"{name} {_brief(str(value))}" for name, value in line.facts.items() if value not in (None, ""))
     behind = " (clock set back)" if line.clock_behind else ""
     return f"{line.number:>3}  {line.at[:19]}Z{behind}  {line.kind}: {facts}"
+
+
+def _next(lines: list[Line], kind: str, facts: Mapping[str, Any]) -> Line:
+    """The line that follows now."""
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    behind = bool(lines) and now < lines[-1].at
+    return Line.make(len(lines), kind, now, behind, facts, lines[-1].hash if lines else START)
 
 
 def _brief(text: str) -> str:

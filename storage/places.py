@@ -37,6 +37,26 @@ def is_remote(path: Path) -> bool:
     return "://" in str(path)
 
 
+def create(path: Path, data: bytes) -> bool:
+    """Make an object with one conditional put (`If-None-Match: *`); False, with nothing written, if it is there."""
+    try:
+        path.fs.pipe_file(path.path, data, mode="create")  # type: ignore[attr-defined]
+    except FileExistsError:
+        return False
+    return True
+
+
+def contents(folder: Path, suffix: str) -> list[bytes]:
+    """The objects right under a place of an object store whose names end so, in the order of their names."""
+    files = folder.fs  # type: ignore[attr-defined]
+    try:
+        names = sorted(name for name in files.ls(folder.path, detail=False) if name.endswith(suffix))  # type: ignore[attr-defined]
+    except FileNotFoundError:
+        return []
+    found = files.cat(names) if names else {}
+    return [found[name] for name in names]
+
+
 def object_store_options() -> dict[str, str]:
     """What LanceDB must be told beside the environment: a loopback endpoint may speak plain HTTP."""
     plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")

@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage import manifest as manifests
-from storage.digests import canonical, digest, file_digest, short
+from storage.digests import canonical, digest, short
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.ledger import Ledger, Line
+from storage.places import is_remote, spelled
 from storage.schemas import GOLD, QUESTIONS, TableSpec
+from storage.signature import check_signer
 from storage.tables import write_whole
 
 TABLES: dict[str, TableSpec] = {"questions": QUESTIONS, "gold": GOLD}
@@ -94,7 +96,12 @@ def seal(lake: Lake, public: Mapping[str, Any], tables: Mapping[str, pa.Table], 
             write_whole(folder / f"{name}.parquet.encrypted", data)
         write_whole(folder / "seal.json", canonical(asdict(sealed)))
         facts = {"seal": sealed.id, "benchmark": sealed.benchmark, "version": version, "rule": sealed.rule}
-        ledger.append_locked(lines, "seal", facts)
+        try:
+            ledger.append_locked(lines, "seal", facts, once="benchmark")
+        except InputError:
+            for path in folder.iterdir():
+                path.unlink()
+            raise
     return sealed
 
 
@@ -129,6 +136,7 @@ def unseal(lake: Lake, seal_id: str, present: Mapping[str, Any], manifest: Path,
     difference, an identity that fits and files as they were sealed are needed.
     """
     frozen = manifests.read(manifest)
+    check_signer(frozen.digest, frozen.signature, frozen.notes.get("signer"))
     lines = Ledger(lake.ledger).lines()
     if frozen.digest not in {line.facts.get("manifest") for line in lines if line.kind == "freeze"}:
         raise InputError(
@@ -156,7 +164,7 @@ def _check_past(frozen: manifests.Manifest, lines: list[Line]) -> None:
 
 def _opened(lake: Lake, seal_id: str, manifest: str, identity: Path, look: str) -> Opened:
     """Decrypt, then note the look. What a process has opened it keeps for the look's other shards, and for no other."""
-    known = (str(lake.root.resolve()), seal_id, manifest, look)
+    known = (spelled(lake.root), seal_id, manifest, look)
     if look and known in _KEPT:
         return _KEPT[known]
     sealed = next((each for each in map(_read, lake.sealed.glob("*/seal.json")) if each.id == seal_id), None)
@@ -181,7 +189,7 @@ def new_identity(path: Path, lake: Lake) -> str:
     """
     from pyrage import x25519
 
-    if path.resolve().is_relative_to(lake.root.resolve()):
+    if not is_remote(lake.root) and path.resolve().is_relative_to(lake.root.resolve()):
         raise InputError(f"--identity-out: a place outside the lake expected, {path} found; a key is kept elsewhere")
     made = x25519.Identity.generate()
     recipient = str(made.to_public())
@@ -252,7 +260,8 @@ def _decrypted(lake: Lake, sealed: Seal, name: str, keyring: list[Any]) -> pl.Da
 
     path = sealed.folder(lake) / f"{name}.parquet.encrypted"
     where = f"sealed {name} of {sealed.benchmark}"
-    if not path.is_file() or file_digest(path) != sealed.files[name]:
+    data = path.read_bytes() if path.is_file() else b""
+    if _sha256(data) != sealed.files[name]:
         raise InputError(f"{where}: the file as it was sealed expected at {path}, another or none found; bring it back")
     try:
         key = pyrage.decrypt(base64.b64decode(sealed.keys[name]), keyring)
@@ -263,7 +272,7 @@ def _decrypted(lake: Lake, sealed: Seal, name: str, keyring: list[Any]) -> pl.Da
         ) from error
     try:
         properties = create_decryption_properties(key, aad_prefix=_bound(sealed.benchmark, sealed.version, name))
-        content = pq.read_table(path, decryption_properties=properties)["payload"][0].as_py()
+        content = pq.read_table(BytesIO(data), decryption_properties=properties)["payload"][0].as_py()
         table = pq.read_table(BytesIO(content[8 : 8 + int.from_bytes(content[:8], "big")]))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(

@@ -9,14 +9,36 @@ from storage.errors import InputError
 
 def sign(digest: str, key: Path) -> str:
     """The signature of a digest, in hex, by an Ed25519 private key in PEM. Raises `InputError` for another file."""
-    _need()
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    return str(_private(key).sign(digest.encode("ascii")).hex())
 
-    found = _loaded(key, "private", lambda data: load_pem_private_key(data, None))
-    if not isinstance(found, Ed25519PrivateKey):
-        raise InputError(f"--sign: an Ed25519 private key expected in {key}, another kind found")
-    return found.sign(digest.encode("ascii")).hex()
+
+def signer(key: Path) -> str:
+    """Who signs with a private key: its public key, in hex. Raises `InputError` as `sign` does."""
+    return str(_private(key).public_key().public_bytes_raw().hex())
+
+
+def check_signer(digest: str, signature: str | None, public: str | None) -> None:
+    """Raises `InputError` unless a digest that names its signer (`public`, hex) is signed by it, and no other is."""
+    if public is None and signature is None:
+        return
+    if public and signature:
+        _need()
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        try:
+            Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(
+                bytes.fromhex(signature), digest.encode("ascii")
+            )
+        except (InvalidSignature, ValueError, TypeError):
+            pass
+        else:
+            return
+    expected = f"a signature by the key {public[:16]}…" if public else "no signature, since the manifest names no signer,"
+    raise InputError(
+        f"freeze: {expected} expected, {'another' if signature else 'none'} found; "
+        "use the manifest as it was written, or freeze anew with --sign KEY"
+    )
 
 
 def check(digest: str, signature: str | None, key: Path) -> None:
@@ -34,6 +56,17 @@ def check(digest: str, signature: str | None, key: Path) -> None:
     except (InvalidSignature, ValueError) as error:
         what = "another" if signature else "none"
         raise InputError(f"verify: a signature by the key in {key} expected, {what} found") from error
+
+
+def _private(key: Path) -> Any:
+    _need()
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    found = _loaded(key, "private", lambda data: load_pem_private_key(data, None))
+    if not isinstance(found, Ed25519PrivateKey):
+        raise InputError(f"--sign: an Ed25519 private key expected in {key}, another kind found")
+    return found
 
 
 def _need() -> None:

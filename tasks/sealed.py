@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from storage import seal
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.places import place, spelled
 from storage.seal import Opened
 from tasks.frozen import fields
 
@@ -39,7 +40,7 @@ class Unsealing:
         if not freeze or not identity:
             alone = "--identity" if identity else "--freeze"
             raise InputError(f"--freeze and --identity: both expected to open a sealed split, {alone} alone found")
-        return cls(str(Path(freeze).resolve()), str(Path(identity).resolve()))
+        return cls(spelled(freeze), str(Path(identity).resolve()))
 
 
 class StillSealed(InputError):
@@ -71,7 +72,7 @@ def _opened(plan: "Plan") -> Opened:
         raise StillSealed(plan.benchmark)
     present = fields(plan)
     return seal.unseal(
-        Lake(plan.lake), present["splits"]["seal"], present, Path(leave.manifest), Path(leave.identity), leave.look
+        Lake(plan.lake), present["splits"]["seal"], present, place(leave.manifest), Path(leave.identity), leave.look
     )
 
 

@@ -428,6 +428,34 @@ def test_an_edited_manifest_is_refused(world: World) -> None:
         world.open(frozen.path, **OTHER_ARM)
 
 
+def test_a_signed_manifest_opens_by_its_signers_signature_alone(world: World, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    ours, other = (Ed25519PrivateKey.generate() for _ in range(2))
+    key = tmp_path / "key.pem"
+    key.write_bytes(ours.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    frozen = freeze(world.protocol(), str(world.lake), allow_dirty=True, key=key)
+    written, before = frozen.path.read_text(encoding="utf-8"), world.ledger()
+    said = json.loads(written)
+    for signature in (None, other.sign(frozen.manifest.digest.encode()).hex(), "no hex"):
+        frozen.path.write_text(json.dumps({**said, "signature": signature}), encoding="utf-8")
+        with pytest.raises(InputError, match=r"a signature by the key .* expected"):
+            world.open(frozen.path)
+    assert world.ledger() == before
+    frozen.path.write_text(written, encoding="utf-8")
+    public = ours.public_key().public_bytes_raw().hex()
+    shown = sealing_of(world.open(frozen.path), [])
+    assert shown.signer == public and any(public in line for line in shown.lines())
+    unsigned = world.freeze()
+    said = json.loads(unsigned.path.read_text(encoding="utf-8"))
+    said["signature"] = ours.sign(unsigned.manifest.digest.encode()).hex()
+    unsigned.path.write_text(json.dumps(said), encoding="utf-8")
+    with pytest.raises(InputError, match="no signature, since the manifest names no signer"):
+        world.open(unsigned.path)
+
+
 def test_a_manifest_written_by_hand_is_refused(world: World, tmp_path: Path) -> None:
     frozen = world.freeze()
     fields = json.loads(json.dumps(frozen.manifest.fields).replace('"trade": 0.5', '"trade": 0.6'))

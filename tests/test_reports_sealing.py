@@ -55,7 +55,7 @@ def test_a_report_says_first_look_only_of_the_first() -> None:
         rule="whole",
         freeze="f" * 64,
         frozen_at="2026-11-30T00:00:00+00:00",
-        signed=False,
+        signer="",
         changes=None,
         vouched=("m",),
         freezes_before=2,

@@ -15,15 +15,21 @@ from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
 from flows import protocol as protocols
+from flows.freeze import differences, freeze, ledger_problems
 from flows.stages import STAGES
 from storage import vectors
 from storage.calls import Ledger
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.ledger import Ledger as Chain
 from storage.schemas import CALLS, SELECTIONS, SESSIONS, STATES, VERDICTS
+from storage.seal import new_identity
 from storage.submissions import Submission, Submissions
 from storage.tables import CorruptPart
-from tests.conftest import write_locomo
+from tasks.sealed import StillSealed, Unsealing
+from tasks.sealing import seal_split
+from tests.conftest import conversation, write_locomo
+from tests.sealing_world import RULE, SECRET, World, plan_of, run, secret_conversation
 from tests.test_storage_tables import SPEC
 
 SLOW_DOWN = (
@@ -189,3 +195,52 @@ def test_a_run_there_gives_the_tables_of_a_run_in_a_folder(s3: Flaky, server: No
         assert here.equals(there)
     again = benchmark(said, lakes[1], STAGES)
     assert not any(again["new"].values())
+
+
+def test_lines_of_concurrent_writers_there_are_one_chain(s3: Flaky) -> None:
+    path = Lake.open("s3://bucket/chained").ledger
+
+    def write(worker: int) -> None:
+        for place in range(4):
+            Chain(path).append("note", {"by": worker, "place": place})
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, range(3)))
+    lines = Chain(path).lines()
+    assert [line.number for line in lines] == list(range(12))
+    assert all([line.facts["place"] for line in lines if line.facts["by"] == w] == list(range(4)) for w in range(3))
+    objects = sorted(path.with_suffix("").iterdir())
+    text = objects[5].read_bytes()
+    objects[5].write_bytes(text.replace(b'"place":', b'"place":1'))
+    assert Chain(path).problems() == ["line 5 edited: its hash is not that of its content"]
+    objects[5].unlink()
+    assert "line 5 deleted" in Chain(path).problems()
+    objects[5].write_bytes(text)
+    objects[11].unlink()
+    assert Chain(path).problems() == ["lines 11 to 11 missing at the end"]
+
+
+def test_of_two_seals_at_a_time_there_one_holds(s3: Flaky) -> None:
+    path = Lake.open("s3://bucket/raced").ledger
+    first, second = Chain(path), Chain(path)
+    with second.locked() as seen:
+        first.append("seal", {"benchmark": "locomo", "seal": "a"})
+        with pytest.raises(InputError, match="seal: no other seal of locomo meanwhile expected, ledger line 0"):
+            second.append_locked(seen, "seal", {"benchmark": "locomo", "seal": "b"}, once="benchmark")
+    assert [line.facts["seal"] for line in first.lines()] == ["a"]
+
+
+def test_a_split_is_sealed_frozen_and_opened_there(s3: Flaky, tmp_path: Path) -> None:
+    lake, raw = "s3://bucket/sealed", tmp_path / "raw.json"
+    world = World(tmp_path)
+    write_locomo(raw, conversation("c1"), secret_conversation())
+    seal_split(lake, "locomo", str(raw), RULE, new_identity(world.identity, Lake.open(lake)))
+    run(world.protocol(), lake)  # type: ignore[arg-type]
+    manifest = freeze(world.protocol(), lake, allow_dirty=True).path
+    assert differences(manifest, lake) == [] and ledger_problems(Lake(lake)) == []
+    leave = Unsealing.by(str(manifest), str(world.identity))
+    with pytest.raises(StillSealed):
+        plan_of(world.protocol("sealed"), lake)  # type: ignore[arg-type]
+    plan = plan_of(world.protocol("sealed"), lake, leave)  # type: ignore[arg-type]
+    assert all(SECRET in question.text for question in plan.questions())
+    assert [line.kind for line in Chain(Lake(lake).ledger).lines()] == ["seal", "freeze", "unsealing"]

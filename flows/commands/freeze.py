@@ -8,6 +8,7 @@ import typer
 from flows.commands.options import DataOption, JsonOption, LakeOption, ProtocolName, SetOption, chosen_protocol
 from flows.commands.screen import console, print_json
 from storage.lake import Lake
+from storage.places import place
 
 
 def freeze(
@@ -48,7 +49,7 @@ def freeze(
 
 
 def verify(
-    manifest: Annotated[Path, typer.Argument(help="A manifest of `suffice freeze`.")],
+    manifest: Annotated[str, typer.Argument(help="A manifest of `suffice freeze`.")],
     lake: LakeOption = "lake",
     public_key: Annotated[
         Path | None, typer.Option("--public-key", help="Check the signature by this Ed25519 public key (PEM).")
@@ -58,7 +59,7 @@ def verify(
     """Derive everything that a manifest fixes anew, and show what is not as it was. Exit code 1 if anything is."""
     from flows.freeze import differences
 
-    found = differences(manifest, str(Lake.open(lake).root), public_key)
+    found = differences(place(manifest), str(Lake.open(lake).root), public_key)
     if as_json:
         print_json([{"field": each.field, "frozen": each.frozen, "present": each.present} for each in found])
     else:
