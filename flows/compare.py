@@ -92,7 +92,8 @@ def page(found: Compared, folder: Path | None = None) -> Path:
     """Write the page of a comparison beside the second run's report, or into a folder; returns its path."""
     first, second = (each.name for each in found.folders)
     passed = {each.field for each in found.despite}
-    settings = [Setting(name, *(_brief(each.get(name)) for each in found.said), name in passed) for name in FIELDS]
+    one, other = found.said
+    settings = [Setting(name, _brief(one.get(name)), _brief(other.get(name)), name in passed) for name in FIELDS]
     path = (folder or found.folders[1].parent) / f"compare-{first}-{second}.html"
     return write_page(path, found.sides, settings, found.paired, found.rows)
 

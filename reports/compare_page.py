@@ -1,9 +1,8 @@
 """What does a reader of two runs side by side see?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -65,9 +64,9 @@ def write_page(
     """
     first, second = sides
     metric = primary_of(sides)
-    paired = _paired_tables(comparisons, metric)
     known = {contrast.metric for contrast in comparisons}
     labels = set(first.arms) & set(second.arms)
+    gold = {arm.label for side in sides if side.cells for arm in side.cells.arms if arm.uses_gold}
     view = {
         "first": first.name,
         "second": second.name,
@@ -77,7 +76,7 @@ def write_page(
         "unpaired": "" if comparisons else _why(sides, labels),
         "measure": _measure(metric).head,
         "readings": list(readings(comparisons, metric)),
-        "paired": paired,
+        "paired": _paired_tables(comparisons, metric, gold),
         "offline": any(side.cells is not None and side.cells.offline for side in sides),
         "plain": list(_plain_tables(rows.filter(~pl.col("metric").is_in(list(known))))),
         "samples": f"{first.cells.samples:,}" if first.cells else "",
@@ -110,18 +109,13 @@ def readings(comparisons: Mapping[Contrast, Comparison], metric: str) -> Iterato
 def _facts(first: Side, second: Side, comparisons: Mapping[Contrast, Comparison]) -> list[tuple[str, str]]:
     facts = [("First run", first.name), ("Second run", second.name)]
     if first.cells is not None and second.cells is not None:
-        one, other = (set(side.cells.questions["question_id"]) for side in sides_of(first, second))
+        one, other = (set(cells.questions["question_id"]) for cells in (first.cells, second.cells))
         facts.append(("Common questions", f"{len(one & other):,} of {len(one):,} and {len(other):,}"))
     for title, here, there in (("first", first, second), ("second", second, first)):
         alone = [arm for arm in here.arms if arm not in there.arms]
         if alone:
             facts.append((f"Arms of the {title} run alone", ", ".join(alone)))
     return facts
-
-
-def sides_of(*sides: Side) -> Iterator[Any]:
-    """The sides whose cells are known."""
-    return (side for side in sides if side.cells is not None)
 
 
 def _why(sides: tuple[Side, Side], labels: set[str]) -> str:
@@ -134,14 +128,16 @@ def _why(sides: tuple[Side, Side], labels: set[str]) -> str:
     return "No arm is in both runs." if not labels else "The runs have no question in common: nothing is paired."
 
 
-def _paired_tables(comparisons: Mapping[Contrast, Comparison], metric: str) -> list[tuple[Table, bool]]:
+def _paired_tables(
+    comparisons: Mapping[Contrast, Comparison], metric: str, gold: Collection[str]
+) -> list[tuple[Table, bool]]:
     """A table a measure, the primary one first, each with whether it shows judges' scores."""
     metrics = list(dict.fromkeys(each.metric for each, found in comparisons.items() if found.p is not None))
     heads = (PAIRED_HEADS[0], *_SIDES, *PAIRED_HEADS[3:])
     tables = []
     for name in sorted(metrics, key=lambda own: own != metric):
         rows = [
-            Row(each.arm, "", False, paired_cells(found))
+            Row(each.arm, "uses gold" if each.arm in gold else "", each.arm in gold, paired_cells(found))
             for each, found in comparisons.items()
             if (each.kind, each.metric) == (ALL, name)
         ]

@@ -42,7 +42,9 @@ def kinds_table(results: Results, statistics: Statistics, comparisons: Compared)
     kinds = [
         kind for kind in dict.fromkeys(results.kinds) if Contrast(arm, baseline, kind, measure.name) in comparisons
     ]
-    rows = [Row(kind, "", False, paired_cells(comparisons[Contrast(arm, baseline, kind, measure.name)])) for kind in kinds]
+    rows = [
+        Row(kind, "", False, paired_cells(comparisons[Contrast(arm, baseline, kind, measure.name)])) for kind in kinds
+    ]
     block = Block(f"{arm} against {baseline}", tuple(rows), verbatim=True)
     return Table(f"{_caption(results, measure)} by kind of question", PAIRED_HEADS, (block,), "Kind")
 

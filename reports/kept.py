@@ -9,12 +9,13 @@ from typing import Any
 import polars as pl
 
 from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
+from storage.errors import InputError
 from storage.tables import write_whole
 
 FILE = "cells.parquet"
 _OWN = ("arm", "question_id", "conversation_id", "kind")
 _MEASURED = (*EVIDENCE_METRICS, "records", "tokens", "calls", "asks", "replaced", "latency_ms", "stop_reason")
-_RUN = ("name", "title", "split", "benchmark", "offline", "seed", "samples", "metric")
+_SETTINGS = ("name", "title", "split", "benchmark", "offline", "seed", "samples", "metric")
 _LISTS = ("kinds", "judges", "apart", "primary")
 
 
@@ -32,7 +33,7 @@ def keep_cells(results: Results, folder: Path) -> Path:
         said = results.verdicts.filter(pl.col("judge") == judge)
         said = said.select("arm", "question_id", pl.col("status", "score").name.suffix(f" of {judge}"))
         frame = frame.join(said, on=["arm", "question_id"], how="left", maintain_order="left")
-    run = {name: getattr(results, name) for name in _RUN} | {name: list(getattr(results, name)) for name in _LISTS}
+    run = {name: getattr(results, name) for name in _SETTINGS} | {name: list(getattr(results, name)) for name in _LISTS}
     run |= {"arms": [asdict(arm) for arm in results.arms]}
     file = io.BytesIO()
     frame.write_parquet(file, metadata={"run": json.dumps(run, ensure_ascii=False)})
@@ -43,14 +44,20 @@ def keep_cells(results: Results, folder: Path) -> Path:
 def kept_cells(folder: Path) -> Results | None:
     """The run of a report's folder as far as comparing needs it; None where it keeps no cells (sealed, or older).
 
-    Texts, gold, records and selections are empty.
+    Texts, gold, records and selections are empty. Raises `InputError` for a file that is not such a one.
     """
     path = folder / FILE
     if not path.is_file():
         return None
     data = path.read_bytes()
-    run: dict[str, Any] = json.loads(pl.read_parquet_metadata(io.BytesIO(data))["run"])
-    frame = pl.read_parquet(io.BytesIO(data))
+    try:
+        run = json.loads(pl.read_parquet_metadata(io.BytesIO(data))["run"])
+        return _run(run, pl.read_parquet(io.BytesIO(data)))
+    except (pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: a report's cells expected, another file found; write the report again") from error
+
+
+def _run(run: dict[str, Any], frame: pl.DataFrame) -> Results:
     arms = [Arm(**arm) for arm in run.pop("arms")]
     asked = [name for name in ("question_id", "conversation_id", "kind", ABSTENTION) if name in frame.columns]
     verdicts = [

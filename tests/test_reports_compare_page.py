@@ -18,6 +18,7 @@ from reports.comparisons import compare_runs
 from reports.kept import FILE, keep_cells, kept_cells
 from reports.results import Results
 from reports.tables import main_rows
+from storage.errors import InputError
 from tests.report_fixture import HOSTILE, build_results, two_arms
 
 BEFORE = [0.0] * 9 + [1.0] * 11
@@ -94,7 +95,8 @@ def test_the_page_and_the_screen_state_the_exact_test_and_escape_what_they_show(
     assert not page.tags & {"script", "i", "b"}
     shown = re.sub(r"\s+", " ", page.text)
     p = min(1, 2 * stats.binomtest(9, 10).pvalue)  # Holm's, of two arms of which the other is equal
-    assert f"55.0 % in the first run, 95.0 % in the second: +40.0 points on 20 common questions, Holm p = {p:.3f}" in shown
+    assert "55.0 % in the first run, 95.0 % in the second: +40.0 points on 20 common questions, " in shown
+    assert f"common questions, Holm p = {p:.3f}; the second run is shown to be above the first." in shown
     assert "NOT COMPARABLE in seed: same and <b>2" in shown
     (row,) = (line for line in lines if re.search(r"hybrid@k10\s+complete_evidence\s+20 ", line))
     assert row.split()[3:6] == ["0.55", "0.95", "0.4"]
@@ -111,3 +113,12 @@ def test_runs_that_do_not_pair_are_joined_and_the_page_says_why(kept: bool, tmp_
     why = "no question in common" if kept else "b kept no cells"
     assert why in path.read_text() and "Holm" not in path.read_text().split("<body>")[1]
     assert kept_cells(tmp_path / "reports" / "b") is not None or not (tmp_path / "reports" / "b" / FILE).exists()
+
+
+def test_a_file_that_is_no_reports_cells_is_refused(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no parquet")
+    with pytest.raises(InputError, match="a report's cells expected"):
+        kept_cells(tmp_path)
+    pl.DataFrame({"arm": ["a"]}).write_parquet(tmp_path / FILE)
+    with pytest.raises(InputError, match="a report's cells expected"):
+        kept_cells(tmp_path)
