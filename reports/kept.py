@@ -36,7 +36,7 @@ def keep_cells(results: Results, folder: Path) -> Path:
     run = {name: getattr(results, name) for name in _SETTINGS} | {name: list(getattr(results, name)) for name in _LISTS}
     run |= {"arms": [asdict(arm) for arm in results.arms]}
     file = io.BytesIO()
-    frame.write_parquet(file, metadata={"run": json.dumps(run, ensure_ascii=False)})
+    frame.write_parquet(file, metadata={"run": json.dumps(run)})
     write_whole(folder / FILE, file.getvalue())
     return folder / FILE
 

@@ -16,7 +16,9 @@ from flows.cli import app
 from flows.compare import FIELDS
 from reports.comparisons import compare_runs
 from reports.kept import FILE, keep_cells, kept_cells
+from reports.page import write_report
 from reports.results import Results
+from reports.sealing import Sealing
 from reports.tables import main_rows
 from storage.errors import InputError
 from tests.report_fixture import HOSTILE, build_results, two_arms
@@ -122,3 +124,9 @@ def test_a_file_that_is_no_reports_cells_is_refused(tmp_path: Path) -> None:
     pl.DataFrame({"arm": ["a"]}).write_parquet(tmp_path / FILE)
     with pytest.raises(InputError, match="a report's cells expected"):
         kept_cells(tmp_path)
+
+
+def test_the_report_of_a_sealed_split_keeps_no_cells(tmp_path: Path) -> None:
+    sealing = Sealing("whole", "f" * 64, "2026-11-30", "", None, (), 0, 0, False, 5, "e" * 64, ())
+    written = write_report(replace(run("a", BEFORE), sealing=sealing), tmp_path)
+    assert "main" in written and "cells" not in written and not (tmp_path / FILE).exists()

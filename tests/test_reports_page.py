@@ -290,6 +290,7 @@ def test_a_run_with_nothing_in_it_is_still_a_report(results: Results, tmp_path: 
         "comparisons",
         "rates",
         "questions",
+        "cells",
     }
 
 
