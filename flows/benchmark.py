@@ -5,6 +5,7 @@ from typing import Any
 
 from prefect import flow
 
+from flows.artifacts import keep_artifacts
 from flows.evidence import compose_stage, index_stage, pool_stage, store_stage
 from flows.ingest import ingest_stage
 from flows.protocol import Protocol
@@ -50,7 +51,9 @@ def benchmark(
     summary: dict[str, Any] = {"protocol": protocol.name, "digest": protocol.digest, "facts": dataset.facts}
     summary["stores"] = [told for store in plan.stores if (told := told_of(plan, store))]
     if "report" in stages:
-        summary |= report_stage(protocol, plan, dataset, log)
+        reported = report_stage(protocol, plan, dataset, log)
+        keep_artifacts(reported)
+        summary |= reported
     summary |= {
         "new": log.new,
         "seconds": {stage: round(seconds, 3) for stage, seconds in log.seconds.items()},

@@ -1,13 +1,16 @@
-"""Whether two runs may be put side by side, and how they then differ."""
+"""Whether two runs may be put side by side, and how they then differ, question by question."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from flows.protocol import Protocol
+from reports.compare_page import Setting, Side, write_page
+from reports.comparisons import Comparison, Contrast, compare_runs
+from reports.kept import kept_cells
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.places import place
@@ -29,10 +32,19 @@ class Unequal(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Rows `arm, k, kind, metric, first, second, difference, n` of both runs, and the fields passed over."""
+    """Two runs side by side.
+
+    `rows`: `arm, k, kind, metric, first, second, difference, n, n_second` of both main tables. `despite`: the fields
+    passed over. `folders` of the reports, `said`: their `comparable`. `sides`: with the cells that each report kept.
+    `paired`: tests on common questions; empty where either kept no cells or nothing is in common.
+    """
 
     rows: pl.DataFrame
     despite: list[Unequal]
+    folders: tuple[Path, Path]
+    said: tuple[dict[str, Any], dict[str, Any]]
+    sides: tuple[Side, Side]
+    paired: Mapping[Contrast, Comparison]
 
 
 def comparable(protocol: Protocol, plan: Plan) -> dict[str, Any]:
@@ -50,7 +62,7 @@ def comparable(protocol: Protocol, plan: Plan) -> dict[str, Any]:
 
 
 def compare(first: str, second: str, lake: str, despite: Collection[str] = ()) -> Compared:
-    """Two runs' main tables joined on their common rows.
+    """Two runs' main tables joined on their common rows and, where both kept their cells, paired by question.
 
     A run is a report's folder, or its name in the lake. Raises `InputError` for a run that is not there, and names the
     first field of `FIELDS` that is unequal and not in `despite`.
@@ -58,8 +70,8 @@ def compare(first: str, second: str, lake: str, despite: Collection[str] = ()) -
     wrong = sorted(set(despite) - set(FIELDS))
     if wrong:
         raise InputError(f"--despite: one of {', '.join(FIELDS)} expected, {wrong[0]!r} found")
-    folders = [_folder(run, lake) for run in (first, second)]
-    said = [_said(folder) for folder in folders]
+    folders = _folder(first, lake), _folder(second, lake)
+    said = _said(folders[0]), _said(folders[1])
     unequal = [
         Unequal(name, *(_brief(each.get(name)) for each in said))
         for name in FIELDS
@@ -71,7 +83,35 @@ def compare(first: str, second: str, lake: str, despite: Collection[str] = ()) -
                 f"compare: equal {each.field} expected, {each.first} and {each.second} found; these numbers do not "
                 f"compare (to print them so marked: --despite {each.field})"
             )
-    return Compared(_joined(*folders), unequal)
+    rows = _joined(*folders)
+    sides = _side(folders[0]), _side(folders[1])
+    return Compared(rows, unequal, folders, said, sides, _paired(*sides))
+
+
+def page(found: Compared, folder: Path | None = None) -> Path:
+    """Write the page of a comparison beside the second run's report, or into a folder; returns its path."""
+    first, second = (each.name for each in found.folders)
+    passed = {each.field for each in found.despite}
+    one, other = found.said
+    settings = [Setting(name, _brief(one.get(name)), _brief(other.get(name)), name in passed) for name in FIELDS]
+    path = (folder or found.folders[1].parent) / f"compare-{first}-{second}.html"
+    return write_page(path, found.sides, settings, found.paired, found.rows)
+
+
+def _side(folder: Path) -> Side:
+    arms = pl.read_csv((folder / "main.csv").read_bytes(), columns=["arm"])["arm"].unique(maintain_order=True)
+    return Side(folder.name, kept_cells(folder), arms.to_list())
+
+
+def _paired(one: Side, other: Side) -> Mapping[Contrast, Comparison]:
+    if one.cells is None or other.cells is None:
+        return {}
+    if one.cells.questions.join(other.cells.questions, on="question_id", how="semi").is_empty():
+        return {}
+    try:
+        return compare_runs(one.cells, other.cells)
+    except ValueError as error:
+        raise InputError(f"compare: {error}; these runs do not pair") from error
 
 
 def _folder(run: str, lake: str) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 from prefect import flow
 
+from flows.artifacts import keep_artifacts
 from flows.compare import comparable
 from flows.gate import check_declared, note_report, open_split, sealing_of
 from flows.ingest import ingest_stage, labels
@@ -255,5 +256,7 @@ def report(protocol: Protocol, lake: str, freeze: str | None = None, identity: s
     """Write the report of what a lake holds for a protocol; returns its paths."""
     log = Log()
     plan, dataset = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
-    paths: dict[str, str] = report_stage(protocol, plan, dataset, log)["paths"]
+    summary = report_stage(protocol, plan, dataset, log)
+    keep_artifacts(summary)
+    paths: dict[str, str] = summary["paths"]
     return paths

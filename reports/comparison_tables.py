@@ -10,7 +10,7 @@ from reports.shown import Block, Head, Row, Shown, Table, interval, number_of
 from reports.tables import ALL, BudgetGroup, Cell, Measure, Statistics
 
 Compared = Mapping[Contrast, Comparison]
-_HEADS = (
+PAIRED_HEADS = (
     Head("n", "questions defined for both arms"),
     Head("Baseline", "mean of the baseline on them, %"),
     Head("Arm", "mean of the arm on them, %"),
@@ -42,9 +42,11 @@ def kinds_table(results: Results, statistics: Statistics, comparisons: Compared)
     kinds = [
         kind for kind in dict.fromkeys(results.kinds) if Contrast(arm, baseline, kind, measure.name) in comparisons
     ]
-    rows = [Row(kind, "", False, _cells(comparisons[Contrast(arm, baseline, kind, measure.name)])) for kind in kinds]
+    rows = [
+        Row(kind, "", False, paired_cells(comparisons[Contrast(arm, baseline, kind, measure.name)])) for kind in kinds
+    ]
     block = Block(f"{arm} against {baseline}", tuple(rows), verbatim=True)
-    return Table(f"{_caption(results, measure)} by kind of question", _HEADS, (block,), "Kind")
+    return Table(f"{_caption(results, measure)} by kind of question", PAIRED_HEADS, (block,), "Kind")
 
 
 def subset_tables(
@@ -97,7 +99,7 @@ def _paired_table(results: Results, statistics: Statistics, comparisons: Compare
     if declared and statistics.baselines.get(declared[0]) != declared[1]:
         rows = tuple(_rows(comparisons, declared[:1], declared[1], measure))
         blocks.append(Block(f"Against {declared[1]}, as declared", rows, verbatim=True))
-    return Table(_caption(results, measure), _HEADS, tuple(block for block in blocks if block.rows))
+    return Table(_caption(results, measure), PAIRED_HEADS, tuple(block for block in blocks if block.rows))
 
 
 def _by_baseline(statistics: Statistics, group: BudgetGroup) -> dict[str, list[str]]:
@@ -112,10 +114,11 @@ def _rows(comparisons: Compared, arms: Sequence[str], baseline: str, measure: Me
     for arm in arms:
         found = comparisons.get(Contrast(arm, baseline, ALL, measure.name, EVERY))
         if found is not None:
-            yield Row(arm, "declared" if found.family == "declared" else "", False, _cells(found))
+            yield Row(arm, "declared" if found.family == "declared" else "", False, paired_cells(found))
 
 
-def _cells(found: Comparison) -> tuple[Shown, ...]:
+def paired_cells(found: Comparison) -> tuple[Shown, ...]:
+    """A comparison as the cells of a row under `PAIRED_HEADS`."""
     percent = number_of(Measure("", "", "evidence"))
     effect = found.cohen_h if found.test == "mcnemar" else found.d_z
     by_question, by_cluster = (interval(*ends, points, " to ") for ends in (found.bca, found.cluster_bca))

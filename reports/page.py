@@ -18,6 +18,7 @@ from reports.figures import draw
 from reports.files import csv, inline, templates, write
 from reports.findings import Finding, findings, points
 from reports.folds import by_fold, fold_rows
+from reports.kept import keep_cells
 from reports.overview_figures import overview
 from reports.published import published
 from reports.rates import Rate, rate_rows, rates
@@ -48,9 +49,9 @@ PICTURES = ("cost", "differences", "kinds", "reuse")  # budgets are drawn as cov
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """Write the report into `folder`, each file whole or not at all; returns what was written by name.
 
-    Names: `report` and, of an open split, `questions` (html), `markdown`, `main`, `clustered`, `comparisons`, `rates`
-    and, of a run with folds, `folds` (csv), one per figure (svg), and `cost_data`, `differences_data`, `kinds_data`,
-    `reuse_data` (csv) of those that have any.
+    Names: `report` and, of an open split, `questions` (html) and `cells` (parquet), `markdown`, `main`, `clustered`,
+    `comparisons`, `rates` and, of a run with folds, `folds` (csv), one per figure (svg), and `cost_data`,
+    `differences_data`, `kinds_data`, `reuse_data` (csv) of those that have any.
     Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
     """
     statistics = summarise(results)
@@ -76,7 +77,8 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     texts |= {own.name: (f"{own.name}.svg", own.svg) for own in pictures}
     texts |= {f"{own.name}_data": (f"{own.name}.csv", csv(own.data)) for own in pictures}
     folder.mkdir(parents=True, exist_ok=True)
-    return {name: write(folder / file, text) for name, (file, text) in texts.items()}
+    written = {name: write(folder / file, text) for name, (file, text) in texts.items()}
+    return written if results.sealing else {**written, "cells": keep_cells(results, folder)}
 
 
 def _view(

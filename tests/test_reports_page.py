@@ -25,6 +25,7 @@ FILES = {
     "comparisons.csv",
     "rates.csv",
     "questions.html",
+    "cells.parquet",
     "coverage.svg",
     "latency.svg",
     *(f"{name}.{kind}" for name in ("cost", "differences", "kinds", "reuse") for kind in ("svg", "csv")),

@@ -1,6 +1,7 @@
 """`suffice compare`."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -15,22 +16,46 @@ def compare(
     despite: Annotated[
         list[str] | None, typer.Option("--despite", help="Compare though this field differs; the table says so.")
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The folder of the page; if none, beside the second run's report.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put two runs side by side, if they measured the same thing: data, gold, judges, denominators, budgets."""
+    """Put two runs side by side, if they measured the same thing: data, gold, judges, denominators, budgets.
+
+    Arms of both runs are paired on their common questions where both reports kept their cells. The last line is the
+    path of a page with every measure.
+    """
     from flows.compare import compare as compared
+    from flows.compare import page as paged
+    from reports.comparisons import comparison_rows
 
     found = compared(first, second, str(lake), despite or ())
+    path = paged(found, out)
     marks = [str(each) for each in found.despite]
+    paired = comparison_rows(found.paired).to_dicts()
     if as_json:
-        print_json({"despite": marks, "rows": found.rows.to_dicts()})
+        print_json({"despite": marks, "rows": found.rows.to_dicts(), "paired": paired, "page": str(path)})
         return
-    out = console()
+    screen = console()
     for mark in marks:
-        out.print(f"NOT COMPARABLE in {mark}", style="red", highlight=False, markup=False, soft_wrap=True)
-    overall = found.rows.filter(kind="all").drop("kind")
-    rows = [{name: _shown(value) for name, value in row.items()} for row in overall.iter_rows(named=True)]
-    print_rows(out, "second less first" + (", not comparable" if marks else ""), rows)
+        screen.print(f"NOT COMPARABLE in {mark}", style="red", highlight=False, markup=False, soft_wrap=True)
+    title = "second less first" + (", not comparable" if marks else "")
+    if paired:
+        told = [_paired(row) for row in paired if row["kind"] == "all" and row["p"] is not None]
+        print_rows(screen, f"{title}, paired on common questions", told)
+    known = {contrast.metric for contrast in found.paired}
+    overall = found.rows.filter(kind="all").drop("kind").to_dicts()
+    rows = [{name: _shown(value) for name, value in row.items()} for row in overall if row["metric"] not in known]
+    print_rows(screen, f"{title}, means of each run", rows)
+    screen.print(str(path), highlight=False, markup=False, soft_wrap=True)
+
+
+def _paired(row: dict[str, Any]) -> dict[str, object]:
+    """What the screen shows of a comparison: BCa interval by question, Holm's p and what may be said."""
+    shown = {"arm": row["arm"], "metric": row["metric"], "n": row["n"], "first": row["before"], "second": row["after"]}
+    shown |= {"difference": row["difference"], "low": row["bca_low"], "high": row["bca_high"], "Holm p": row["holm"]}
+    return {name: _shown(value) for name, value in shown.items()} | {"": row["verdict"]}
 
 
 def _shown(value: object) -> object:
