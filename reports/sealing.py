@@ -69,7 +69,9 @@ class Sealing:
             f"The ledger's chain holds over {self.ledger_lines} lines; its last hash is {self.ledger_head[:16]}.",
         ]
         if self.signer:
-            said.append(f"The freeze is signed by the holder of the Ed25519 key {self.signer}, and the signature holds.")
+            said.append(
+                f"The freeze is signed by the holder of the Ed25519 key {self.signer}, and the signature holds."
+            )
         if self.changes:
             said.append(f"Frozen with uncommitted changes, digest {self.changes[:16]}: no commit names this code.")
         if self.vouched:

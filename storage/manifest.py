@@ -44,7 +44,8 @@ class Manifest:
 
     `notes` say how it came about and are compared with nothing: `name, frozen_at, commit, diff` (the digest of
     uncommitted changes, None for a clean tree), `vouched` (models taken as versioned on the protocol's word), `ledger`
-    (its lines and last hash at that moment), `signer` (the Ed25519 public key of who must sign it, in hex, or None). `signature` is an Ed25519 signature of the digest in hex, or None.
+    (its lines and last hash at that moment), `signer` (the Ed25519 public key of who must sign it, in hex, or None).
+    `signature` is an Ed25519 signature of the digest in hex, or None.
     """
 
     fields: Mapping[str, Any]

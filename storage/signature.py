@@ -34,7 +34,9 @@ def check_signer(digest: str, signature: str | None, public: str | None) -> None
             pass
         else:
             return
-    expected = f"a signature by the key {public[:16]}…" if public else "no signature, since the manifest names no signer,"
+    expected = (
+        f"a signature by the key {public[:16]}…" if public else "no signature, since the manifest names no signer,"
+    )
     raise InputError(
         f"freeze: {expected} expected, {'another' if signature else 'none'} found; "
         "use the manifest as it was written, or freeze anew with --sign KEY"

@@ -4,11 +4,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from reports.results import EVIDENCE_METRICS, Arm, Results
+from reports.sealing import Sealing
 
 KINDS = ("multi_hop", "temporal", "single_hop")
 JUDGES = ("lexical_f1", "lexical_match")
@@ -246,3 +248,22 @@ def _verdicts(cells: Sequence[tuple[object, ...]], rng: np.random.Generator) -> 
         "score": pl.Float64(),
     }
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def sealing(**changes: Any) -> Sealing:
+    """What the ledger says of a second look, under a third freeze, with one declared comparison."""
+    made = Sealing(
+        rule="whole",
+        freeze="f" * 64,
+        frozen_at="2026-11-30T00:00:00+00:00",
+        signer="",
+        changes=None,
+        vouched=("m",),
+        freezes_before=2,
+        unsealings_before=1,
+        clock_behind=False,
+        ledger_lines=5,
+        ledger_head="e" * 64,
+        declared=[("a@k2", "b@k2", "gold_hit")],
+    )
+    return replace(made, **changes)

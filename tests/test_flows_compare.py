@@ -18,7 +18,7 @@ SAID: dict[str, Any] = {
     "denominators": {"kinds": [], "apart": [], "questions": 3},
     "answerer": ["extractive", {}, {"code": "x"}],
     "judges": {"lexical_match": ["lexical_match", {}, {"prompt": "p1"}]},
-    "sufficiency": {"panel": {}, "adjudicator": None},
+    "sufficiency": {"panel": {"planted": ["planted", {}, {"prompt": "p1"}]}, "adjudicator": None},
     "budgets": ["k5"],
     "seed": 1,
 }
@@ -41,7 +41,7 @@ OTHER: dict[str, Any] = {
     "denominators": {"kinds": [], "apart": ["adversarial"], "questions": 3},
     "answerer": ["extractive", {}, {"code": "y"}],
     "judges": {"lexical_match": ["lexical_match", {}, {"prompt": "p2"}]},
-    "sufficiency": {"panel": {"s": ["s", {}, {}]}, "adjudicator": None},
+    "sufficiency": {"panel": {"planted": ["planted", {}, {"prompt": "p2"}]}, "adjudicator": None},
     "budgets": ["k5", "k10"],
     "seed": 2,
 }

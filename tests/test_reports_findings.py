@@ -8,7 +8,7 @@ from reports.comparisons import compare, verdict
 from reports.findings import Finding, chance, findings, percent, points
 from reports.results import Results
 from reports.tables import Estimate, summarise
-from tests.report_fixture import build_results, two_arms
+from tests.report_fixture import build_results, sealing, two_arms
 
 
 def everything(results: Results) -> tuple[Finding, ...]:
@@ -45,6 +45,18 @@ def test_the_leader_and_its_difference_are_said_with_both_intervals() -> None:
     assert "bm25@k10 hands over all gold turns most often: on 75.0 % of 40 questions (95 % interval" in text
     assert "hybrid@k10 finds all gold turns on 50.0 % of 40 questions, bm25@k10 on 75.0 %: difference +25.0" in text
     assert "over 8 conversations; p = 0.0020, exact McNemar" in text  # 10 won, none lost: 2 / 2**10
+
+
+def test_on_a_sealed_split_every_sentence_of_an_undeclared_comparison_says_exploratory() -> None:
+    rows = {"hybrid": [1.0, 0.0] * 20, "bm25": [1.0, 1.0, 1.0, 0.0] * 10, "mmr": [0.0] * 40}
+    results = two_arms(rows, conversations=[f"c{i % 8}" for i in range(40)])
+    sealed = replace(results, sealing=sealing(declared=[("bm25@k10", "hybrid@k10", "complete_evidence")]))
+    pairs = list(zip(everything(results), everything(sealed), strict=True))
+    marked = [before.text for before, after in pairs if after.text == f"Exploratory: {before.text}"]
+    assert [before.text for before, after in pairs if after.text != before.text] == marked
+    assert len(marked) == 2
+    assert marked[0].startswith("bm25@k10 hands over all gold turns most often")  # among three arms
+    assert marked[1] == "Against hybrid@k10, mmr@k10 is shown to be below it."
 
 
 def test_an_interval_that_includes_zero_concludes_nothing() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 
 from reports.results import EVIDENCE_METRICS, Arm
-from reports.sealing import Sealing, optimism
+from reports.sealing import optimism
+from tests.report_fixture import sealing
 
 ARMS = [Arm(f"{name}@k2", name, "k2", "2", "turns", False) for name in ("a", "b")]
 
@@ -51,20 +52,7 @@ def test_without_an_open_split_nothing_is_invented() -> None:
 
 
 def test_a_report_says_first_look_only_of_the_first() -> None:
-    said = Sealing(
-        rule="whole",
-        freeze="f" * 64,
-        frozen_at="2026-11-30T00:00:00+00:00",
-        signer="",
-        changes=None,
-        vouched=("m",),
-        freezes_before=2,
-        unsealings_before=1,
-        clock_behind=False,
-        ledger_lines=5,
-        ledger_head="e" * 64,
-        declared=[("a@k2", "b@k2", "gold_hit")],
-    ).lines()
+    said = sealing().lines()
     assert said[0].startswith("Sealed split (whole); not the first look at it: 1 unsealing and 2 freezes came before")
     assert "Primary comparison: a@k2 against b@k2 on gold_hit." in said
     assert "Taken as versioned on the author's word: m." in said

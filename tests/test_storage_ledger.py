@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.errors import InputError
-from storage.lake import Lake
 from storage.ledger import START, BrokenLedger, Ledger, looks, shown
 
 
@@ -101,9 +99,3 @@ def test_processes_that_share_a_look_are_one(tmp_path: Path) -> None:
     second = ledger.append("unsealing", {"seal": "s", "look": None}).hash
     assert looks(ledger.lines(), "s") == [first, second]
     assert "unsealing: seal s" in shown(ledger.lines()[0])
-
-
-def test_a_ledger_in_an_object_store_is_refused() -> None:
-    pytest.importorskip("s3fs")
-    with pytest.raises(InputError, match="a lake in a folder expected"):
-        Ledger(Lake("s3://bucket/lake").ledger).append("note", {})

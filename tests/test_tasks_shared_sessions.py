@@ -13,6 +13,7 @@ import pytest
 
 from flows import protocol
 from storage import vectors
+from storage.digests import digest
 from storage.holdings import records, turns
 from storage.lake import Lake
 from storage.schemas import CONVERSATIONS, INDEXES, POOLS, RECORDS, SESSIONS
@@ -24,6 +25,7 @@ from tasks.encoders.minilm import count_tokens
 from tasks.evidence import line
 from tasks.index import build_index, chunks_to_embed, vectors_kept
 from tasks.ingest import ingest
+from tasks.marks import unmarked
 from tasks.plan import Plan
 from tasks.pool import Lexicon, MinMax, candidates
 from tasks.sources import SOURCES
@@ -109,7 +111,7 @@ def test_shared_sessions_are_stored_and_indexed_once(plan: Plan) -> None:
 def test_a_haystack_reads_as_its_file_says(plan: Plan) -> None:
     store = plan.stores[0]
     told = SOURCES["synthetic"].load(Path(plan.lake).parent / "synthetic.json").told
-    for one in told:
+    for one in (unmarked("synthetic", each) for each in told):
         own = plan.records(store, one.turns[0].conversation_id)
         assert [(r.id, r.session_id, r.position, r.said_at, r.source_turn_ids) for r in own] == [
             (t.id, t.session_id, t.position, t.said_at, (t.id,)) for t in one.turns
@@ -117,6 +119,16 @@ def test_a_haystack_reads_as_its_file_says(plan: Plan) -> None:
         assert [r.text for r in own] == [f"{t.speaker}: {t.text}" for t in one.turns]
         sessions = turns(Lake(plan.lake), plan.dataset, [one.turns[0].conversation_id])
         assert sessions.rows() == [(t.conversation_id, t.session_id, t.speaker, t.id) for t in one.turns]
+
+
+def test_no_id_that_a_reader_sees_tells_which_session_holds_the_answer(plan: Plan) -> None:
+    own = plan.records(plan.stores[0], plan.conversation_ids())
+    seen = [name for record in own for name in (record.id, record.session_id, record.conversation_id)]
+    assert not [name for name in seen if "answer" in name or "synthetic" in name]
+    assert {len(record.session_id) for record in own} == {len(own[0].session_id)}
+    gold = {id for each in plan.gold_of(plan.conversation_ids()).values() for id in each.turn_ids}
+    assert len(gold) == 12
+    assert gold <= {record.id for record in own}
 
 
 def test_tokens_of_a_shared_record_are_those_of_its_shown_form_in_each_conversation(plan: Plan) -> None:
@@ -175,10 +187,11 @@ def test_a_writer_that_sees_dates_writes_a_shared_session_once_a_date(tmp_path: 
 
 
 def test_a_conversation_bound_bounds_the_index_alone(tmp_path: Path) -> None:
-    plan = planned(tmp_path, haystacks(4), build=False, **{"data.conversations": ["synthetic-1"]})
+    one = f"c-{digest('synthetic-1')[:12]}"
+    plan = planned(tmp_path, haystacks(4), build=False, **{"data.conversations": [one]})
     store = plan.stores[0]
     write_store(plan, store)
-    own = len(plan.records(store, "synthetic-1"))
+    own = len(plan.records(store, one))
     assert build_index(plan, store) == own < size(plan, RECORDS, store.store)
 
 
