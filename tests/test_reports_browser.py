@@ -13,8 +13,6 @@ from tests.report_fixture import HOSTILE, build_results
 
 CHROMIUM = shutil.which("chromium")
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
