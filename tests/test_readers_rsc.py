@@ -98,12 +98,23 @@ def test_each_round_sees_what_the_one_before_it_added():
         held.append(best)
 
 
-def test_weights_are_no_part_of_the_printed_form_and_must_match():
+def test_an_arm_without_weights_learns_and_one_with_weights_does_not():
     arm = arms(["rsc(page=4)@C3"], (), ["turns"])[0]
     assert arm.learns
     assert not arms(["hybrid@k5"], (), ["turns"])[0].learns
-    with pytest.raises(ValueError, match=r"weights \(2\) must match features \(8\)"):
-        arm.reader.fitted([1, 2])
+    given = arms(['rsc(page=4, weights="1 2 3 4 5 6 -7 .5")@C3'], (), ["turns"])[0]
+    assert not given.learns
+    assert given.reader.numbers == (1, 2, 3, 4, 5, 6, -7, 0.5)
+    assert arms([str(given)], (), ["turns"]) == [given]
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [("1 2", r"weights \(2\) must match features \(8\)"), ("1 2 3 4 5 6 7 inf", "finite"), ("1 2 3 4 5 6 7 x", "'x'")],
+)
+def test_weights_that_are_not_eight_finite_numbers_are_refused(weights, said):
+    with pytest.raises(ValueError, match=said):
+        Rsc(weights=weights)
 
 
 # What is learned -----------------------------------------------------------------------------------------
@@ -179,8 +190,8 @@ def fits(folder: Path, gold: dict[str, str]) -> dict[str, list[float]]:
     for row in rows.iter_rows(named=True):
         assert row["conversation_id"] not in row["trained_on"]
         arm = fitted(plan, store, plan.arms[0], row["conversation_id"])
-        assert list(arm.reader.weights) == row["weights"]
-        assert str(arm) == str(plan.arms[0])
+        assert list(arm.reader.numbers) == row["weights"]
+        assert not arm.learns
     return dict(zip(rows["conversation_id"], rows["weights"].to_list(), strict=True))
 
 
