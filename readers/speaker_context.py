@@ -38,7 +38,7 @@ class SpeakerContext:
     the pool's mean, d + l, those two places away for half. evenness: how often the second of the speakers says "I" for
     once that the first does, in [0, 1]: among peers a turn shorter than its speaker's usual (mean of need) is mostly an
     echo, but a user's is as good as a long one. best: 1 for the record of each session that scores most without it, if
-    its d + l is above the pool's mean; questions that need several records mostly need several sessions.
+    that is above the pool's mean; questions that need several records mostly need several sessions.
     `retold`: d is taken of the question as asked and as the one whom it names would say it (`as_told`), evenly. That
     embeds one more text a question that names a speaker, so it is off where nobody asks for it.
     A weight of 0 leaves its part out. Evidence stays in the pool, `calls` at 0. Ties go to the native rank; a record
@@ -75,7 +75,7 @@ class SpeakerContext:
         scores = matched + self.speaker * np.array([telling[note.speaker] for note in notes])
         scores += self.context * need * around(matched, pool.positions, pool.sessions)
         scores -= self.brief * talk.evenness * (need - usual)
-        scores += self.session * ((better_of_session(scores, pool.sessions) == 0) & (matched > 0))
+        scores += self.session * ((better_of_session(scores, pool.sessions) == 0) & (standard(scores) > 0))
         return selected(pool, descending(scores), budget)
 
     def _dense(self, query: Query, pool: Pool, access: Access, talk: "Talk") -> Scores:

@@ -97,11 +97,12 @@ def naive_order(reader, question, notes, pool):
             + reader.context * need * near
             - reader.brief * evenness * (need - sum(usual) / len(usual))
         )
+    middle = sum(scores) / len(scores) + 1e-12
     for session in {n.session for n in notes}:
         own = [place for place, id in enumerate(pool.ids) if by_id[id].session == session]
         if own:
             best = max(own, key=lambda place: (scores[place], -place))
-            scores[best] += reader.session * (matched[pool.ids[best]] > 0)
+            scores[best] += reader.session * (scores[best] > middle)
     return scores
 
 
