@@ -653,20 +653,36 @@ def _dismiss(fit, lower, members, place, used):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 def _solve(fit, lower, used):  # type: ignore[no-untyped-def]
-    """The refit over the support with its sum fixed and its signs free, into `fit[_X]`; returns nu."""
+    """The refit over the support with its sum fixed and its signs free, into `fit[_X]`; returns nu.
+
+    Where rows are nearly equal, z and w are large and the sum is off by more than rounding: one step of refinement.
+    """
     wz, ww = 0.0, 0.0
     for c in range(used):
         wz += fit[_W, c] * fit[_Z, c]
         ww += fit[_W, c] * fit[_W, c]
+        fit[_X, c] = 0.0
     nu = (wz - 1.0) / ww
     for c in range(used):
         fit[_WORK, c] = fit[_Z, c] - nu * fit[_W, c]
+    more = (_add_solved(fit, lower, used) - 1.0) / ww
+    for c in range(used):
+        fit[_WORK, c] = -more * fit[_W, c]
+    _add_solved(fit, lower, used)
+    return nu + more
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _add_solved(fit, lower, used):  # type: ignore[no-untyped-def]
+    """Adds L^-T `fit[_WORK]`, which it overwrites, to `fit[_X]`; returns the sum of that."""
+    total = 0.0
     for c in range(used - 1, -1, -1):
         x = fit[_WORK, c] / lower[c, c]
-        fit[_X, c] = x
+        fit[_X, c] += x
+        total += fit[_X, c]
         for e in range(c):
             fit[_WORK, e] -= lower[c, e] * x
-    return nu
+    return total
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------------------
@@ -762,13 +778,33 @@ def _grid(bits, most):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath={"contract"})
 def _integers(row, factor, out):  # type: ignore[no-untyped-def]
-    """The multiples, rounded. Nothing is beyond the bounds of `out`: these make for the instruction that packs."""
-    to, least, most, shift = out.dtype.type, np.int32(-32768), np.int32(32767), np.float32(_INTEGER)
-    if out.itemsize == 1:
-        least, most = np.int32(-128), np.int32(127)
-    for c in range(row.shape[0]):
-        bits = np.float32(row[c] * factor + shift).view(np.int32)
-        out[c] = to(min(max(np.int32(bits - np.int32(_INTEGER_BITS)), least), most))
+    """The multiples, rounded; none is beyond the bounds of `out`."""
+    whole = row.shape[0] // LANES * LANES
+    for c in range(0, whole, LANES):
+        _round(row, factor, out, c)
+    for c in range(whole, row.shape[0]):
+        out[c] = out.dtype.type(np.float32(row[c] * factor + np.float32(_INTEGER)).view(np.int32))
+
+
+@intrinsic
+def _round(context, row, factor, out, start):  # type: ignore[no-untyped-def]
+    """`_integers` of the `LANES` entries from `start`, at once: told singly, they are packed eight at a time."""
+    return types.void(row, factor, out, start), _emit_round
+
+
+def _emit_round(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    row, out = (context.make_array(signature.args[n])(context, builder, arguments[n]) for n in (0, 2))
+    start = context.cast(builder, arguments[3], signature.args[3], types.intp)
+    real, word = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
+    whole = ir.VectorType(ir.IntType(signature.args[2].dtype.bitwidth), LANES)
+    lanes = builder.insert_element(ir.Constant(real, ir.Undefined), arguments[1], ir.Constant(ir.IntType(32), 0))
+    factors = builder.shuffle_vector(lanes, ir.Constant(real, ir.Undefined), ir.Constant(word, [0] * LANES))
+    held = builder.load(builder.bitcast(builder.gep(row.data, [start]), real.as_pointer()), align=4)
+    shift = ir.Constant(real, [_INTEGER] * LANES)
+    shifted = builder.fadd(builder.fmul(held, factors, flags=["contract"]), shift, flags=["contract"])
+    integers = builder.trunc(builder.bitcast(shifted, word), whole)
+    builder.store(integers, builder.bitcast(builder.gep(out.data, [start]), whole.as_pointer()), align=1)
+    return context.get_dummy_value()
 
 
 @intrinsic
