@@ -35,6 +35,7 @@ ARM_SCHEMA: Mapping[str, pl.DataType] = {
     "stop_reason": pl.String(),
     **{name: pl.Float64() for name in EVIDENCE_METRICS},
     "replaced": pl.Float64(),
+    "sufficiency": pl.String(),
     "answer": pl.String(),
     "answer_status": pl.String(),
 }
@@ -229,8 +230,15 @@ def _cell(
     replaced = 0.0 if arm.reader == "hybrid" else float(rng.random())
     return (
         arm.label, q, c, kind, digest, len(picked), 19 * len(picked), 0, latency, "budget",
-        *scores, None if arm.budget == "all" else replaced, answer, "ok",
+        *scores, None if arm.budget == "all" else replaced, _sufficiency(digest, gold, picked), answer, "ok",
     )  # fmt: skip
+
+
+def _sufficiency(digest: str, gold: Sequence[str], picked: Sequence[str]) -> str | None:
+    """What a panel that errs says; of the same evidence always the same, and of some of it nothing."""
+    whole = all(turn in picked for turn in gold)
+    labels = ("sufficient", "insufficient") if whole else ("insufficient", "sufficient")
+    return (*[labels[0]] * 10, *[labels[1]] * 4, "uncertain", None)[int(digest[0], 16)]
 
 
 def _verdicts(cells: Sequence[tuple[object, ...]], rng: np.random.Generator) -> pl.DataFrame:
