@@ -120,9 +120,9 @@ class _Shelf:
 def _along(rows: pl.DataFrame, sessions: Sequence[str]) -> pl.DataFrame:
     """Records with `x: Float64`: the number of the session and how far into it."""
     session = pl.col("session_id").fill_null("")
-    slots = {name: float(i) for i, name in enumerate(sessions)}
+    slot = session.cast(pl.Enum(sessions)).to_physical()
     inside = (pl.int_range(pl.len()).over(session) + 0.5) / pl.len().over(session)
-    return rows.with_columns(x=(session.replace_strict(slots, return_dtype=pl.Float64) + inside).round(2))
+    return rows.with_columns(x=(slot + inside).round(2))
 
 
 def _sessions(frames: Sequence[pl.DataFrame]) -> dict[str, str]:

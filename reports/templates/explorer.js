@@ -6,12 +6,11 @@ const OUTCOMES = { 2: ["complete", "complete"], 1: ["partial", "partial"], 0: ["
 const at = (id) => document.getElementById(id);
 const form = at("filters"), list = at("list"), detail = at("detail"), count = at("count");
 
-// Characters that a browser hides or obeys are shown: C0 by their pictures, the others (C1, marks of direction, line
-// and paragraph separators, tags) by their numbers. Every text reaches the page through textContent alone.
-const PICTURED = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g;
-const NUMBERED = /[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+// Characters that a browser hides or obeys (controls, marks of direction, separators of lines, tags) are shown by their
+// numbers. Every text reaches the page through textContent alone.
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 const number = (c) => `\u27e8U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
-const visible = (text) => String(text).replace(PICTURED, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0))).replace(NUMBERED, number);
+const visible = (text) => String(text).replace(HIDDEN, number);
 function make(tag, className, text, ...children) {
   const element = document.createElement(tag);
   if (className) element.className = className;
