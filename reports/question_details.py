@@ -9,7 +9,7 @@ import polars as pl
 from reports.results import Arm, Results
 from reports.traces import steps_of
 
-SCRIPT_SIZE = 40
+SCRIPT_SIZE = 20
 PICKS_SHOWN = 60
 RETURNED_SHOWN = 20
 CODED = ("speakers", "dates", "answers", "statuses", "stops", "views", "cues", "labels")

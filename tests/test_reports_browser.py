@@ -194,7 +194,7 @@ def test_the_timeline_draws_every_gold_turn_and_every_pick(page: Any, folder: Pa
         choose(page, results, q)
         drawn = page.evaluate(
             """() => [...document.querySelectorAll(".marks > svg")].map((mark) =>
-              [mark.firstChild.getAttribute("class"), ...["x", "y"].map((name) => parseFloat(mark.getAttribute(name)))])"""
+              [mark.firstChild.getAttribute("class"), ...["x", "y"].map((at) => parseFloat(mark.getAttribute(at)))])"""
         )
         golden = {place for place, _ in own["hits"][0]}
         wide = len(own["sessions"])

@@ -48,7 +48,7 @@ function rowOf(q) {
   return row;
 }
 
-const ROWS = 100;
+const ROWS = 40;
 const LEVEL = { 0: 0, 1: 1, 2: 2 };
 let shown = [];
 let chosen = -1;
