@@ -99,10 +99,11 @@ class _Shelf:
 
     def __call__(self, record: str) -> int | str:
         """The record's place; its id where the conversation has no such record."""
-        if record in self._rows and record not in self._places:
-            self._places[record] = len(self._places)
+        place = self._places.get(record)
+        if place is None and record in self._rows:
+            place = self._places[record] = len(self._places)
             self._tell(self._rows[record])
-        return self._places.get(record, record)
+        return record if place is None else place
 
     def holding(self, turn: str) -> Sequence[str]:
         """Ids of the records that were made from a turn."""

@@ -98,7 +98,7 @@ function golds(own) {
   if (!own.gold.length) { section.append(make("p", "note", "This question names no gold turn.")); return section; }
   const found = finders(own);
   section.append(make("ol", "turns", "", ...own.gold.map(([id, store, place], i) => {
-    const by = found[i].length ? `Picked by ${found[i].join(", ")}` : "Picked by no arm";
+    const by = found[i].length ? `Picked by ${found[i].length} of ${arms.length} arms: ${found[i].join(", ")}` : "Picked by no arm";
     return turn(i + 1, record(own, store, place), id, false, make("div", "found", by));
   })));
   return section;
