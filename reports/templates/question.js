@@ -153,6 +153,12 @@ function opinions(own, q, a) {
   return said.join(" · ");
 }
 
+// What the diagnoses of a cell mean, each once.
+function causes(q, a) {
+  const found = new Set(data.diagnosis.map((judge) => data.diagnoses[judge[a][q]]));
+  return [...found].map(([name, meaning]) => `${name}: ${meaning}`).join("\n");
+}
+
 function arm(own, q, a) {
   const badge = make("span", "badge");
   mark(badge, data.outcome[a][q]);
@@ -164,6 +170,7 @@ function arm(own, q, a) {
   const summary = make("summary", "", "", make("span", "label", label), badge, make("span", "soft", size.join(", ")), make("span", "said", said));
   const told = opinions(own, q, a);
   if (told) summary.append(make("span", "scores", told));
+  if (data.diagnosis.length) summary.lastChild.title = causes(q, a);
   const box = make("details", "", "", summary);
   const fill = () => { if (box.open && box.childElementCount === 1) box.append(...[steps(own, a), picks(own, a)].filter(Boolean)); };
   box.addEventListener("toggle", () => { fill(); if (box.open) opened.add(a); else opened.delete(a); });
