@@ -1,6 +1,8 @@
 // One question: what its script tells of it, and how that is shown.
 const told = new Map(), asked = new Map();
 const opened = new Set(arms.length ? [0] : []);
+const budgets = [...new Set(arms.map((each) => each.budget))];
+const byBudget = budgets.flatMap((budget) => arms.map((each, a) => a).filter((a) => arms[a].budget === budget));
 window.details = (number, own) => { told.set(number, own); };
 
 const scriptOf = (number) => `${data.folder}/${String(number).padStart(3, "0")}.js`;
@@ -42,11 +44,10 @@ function parts(q, script) {
   const own = { ...script, ...script.questions[q] };
   const held = make("section", "", "", make("h3", "", "What each arm handed over"));
   if (data.offline && data.judges.length) held.append(make("p", "note", "", make("span", "offline", "offline"), " Answers and scores come from offline programs, not from language models."));
-  let budget = null;
-  arms.forEach((each, a) => {
-    if (each.budget !== budget) { budget = each.budget; held.append(make("p", "budget", budget)); }
-    held.append(arm(own, q, a));
-  });
+  for (const budget of budgets) {
+    held.append(make("p", "budget", budget));
+    byBudget.forEach((a) => { if (arms[a].budget === budget) held.append(arm(own, q, a)); });
+  }
   return [golds(own), timeline(own), held].filter(Boolean);
 }
 
