@@ -187,6 +187,21 @@ def test_details_come_from_the_script_of_the_chosen_question_alone(page: Any, fo
     assert details[11]["records"][0]["text"]
 
 
+def test_the_arms_that_the_filters_name_are_shown_first_and_open(page: Any, results: Results) -> None:
+    page.select_option("#arm", label="oracle@k5")
+    page.select_option("#other", label="bm25@k2")
+    page.wait_for_function("document.querySelectorAll('#detail details[open]').length === 3")
+    labels = [text.removesuffix(" (uses gold)") for text in page.locator("#detail summary .label").all_text_contents()]
+    rest = [arm.label for arm in results.arms if arm.label not in ("oracle@k5", "bm25@k2")]
+    assert labels == ["oracle@k5", "bm25@k2", *rest]
+    assert page.locator(".timeline .label").all_text_contents() == labels
+    opened = page.locator("#detail details[open] .label").all_text_contents()
+    assert opened[:2] == ["oracle@k5 (uses gold)", "bm25@k2"]
+    page.click("button[type=reset]")
+    first = "document.querySelector('.timeline .label').textContent"
+    page.wait_for_function(f"{first} === '{results.arms[0].label}'")
+
+
 def test_the_timeline_draws_every_gold_turn_and_every_pick(page: Any, folder: Path, results: Results) -> None:
     _, details = read_explorer(folder)
     for q in (0, 2, 21):

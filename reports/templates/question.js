@@ -3,6 +3,18 @@ const told = new Map(), asked = new Map();
 const opened = new Set(arms.length ? [0] : []);
 const budgets = [...new Set(arms.map((each) => each.budget))];
 const byBudget = budgets.flatMap((budget) => arms.map((each, a) => a).filter((a) => arms[a].budget === budget));
+
+// The arms that the filters name come first, so that two that differ are seen together.
+const named = () => [...new Set([at("arm").value, at("other").value])].filter((value) => value !== "").map(Number);
+const ordered = () => [...named(), ...byBudget.filter((a) => !named().includes(a))];
+const again = () => setTimeout(() => { if (chosen >= 0) show(chosen); });
+form.addEventListener("input", (event) => {
+  if (!/^(arm|other)$/.test(event.target.id)) return;
+  if (event.target.value !== "") opened.add(Number(event.target.value));
+  again();
+});
+form.addEventListener("reset", again);
+
 window.details = (number, own) => { told.set(number, own); };
 
 const scriptOf = (number) => `${data.folder}/${String(number).padStart(3, "0")}.js`;
@@ -44,9 +56,12 @@ function parts(q, script) {
   const own = { ...script, ...script.questions[q] };
   const held = make("section", "", "", make("h3", "", "What each arm handed over"));
   if (data.offline && data.judges.length) held.append(make("p", "note", "", make("span", "offline", "offline"), " Answers and scores come from offline programs, not from language models."));
-  for (const budget of budgets) {
-    held.append(make("p", "budget", budget));
-    byBudget.forEach((a) => { if (arms[a].budget === budget) held.append(arm(own, q, a)); });
+  const first = named();
+  let group = null;
+  for (const a of ordered()) {
+    const heading = first.includes(a) ? "Chosen above" : arms[a].budget;
+    if (heading !== group) { group = heading; held.append(make("p", "budget", group)); }
+    held.append(arm(own, q, a));
   }
   return [golds(own), timeline(own), held].filter(Boolean);
 }

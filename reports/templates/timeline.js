@@ -22,7 +22,7 @@ function timeline(own) {
   axis(drawn, own, across, golds.filter(Boolean));
   const names = [make("div", "soft", "session"), make("div", "", "gold turns")];
   golds.forEach((found, i) => { if (found) drawn.append(shape("gold", across(found.x), 1, `${own.gold[i][0]}: ${found.text}`)); });
-  const reading = byBudget.map((a, line) => {
+  const reading = ordered().map((a, line) => {
     const each = arms[a], hits = new Map(own.hits[each.store]), picked = order(own.picks[a]), y = line + 2;
     drawn.append(svg("line", { class: "row", x1: "0", x2: "100%", y1: (y + 0.5) * LINE, y2: (y + 0.5) * LINE }));
     for (const golden of [false, true]) for (const place of picked) {
