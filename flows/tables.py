@@ -20,7 +20,6 @@ from reports.results import Results
 from reports.tables import summarise
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.schemas import SUFFICIENCY
 from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.encoders import ENCODERS
@@ -98,7 +97,7 @@ def _ran(protocol: Protocol, lake: str, unsealing: Unsealing | None, bench: dict
     models = {model.name: model.model for model in plan.models}
     return Ran(
         results=found,
-        sufficiency=_sufficiency(plan, found),
+        sufficiency=_sufficiency(found),
         judge=next(iter(asking), ""),
         panel=", ".join(filter(None, [*plan.panel, plan.adjudicator])) if asked else "",
         answerer=_named(plan.answerer, models),
@@ -121,14 +120,9 @@ def _named(part: str, models: dict[str, str]) -> str:
     return f"{part} ({', '.join(told)})" if told else part
 
 
-def _sufficiency(plan: Plan, found: Results) -> pl.DataFrame:
-    cells = found.cells.select("arm", "question_id", "evidence_hash")
-    if not plan.panel:
-        return cells.select("arm", "question_id", sufficient=pl.lit(None, pl.Float64))
-    held = Lake(plan.lake).table(SUFFICIENCY, plan.sufficiency).read(["question_id", "evidence_hash", "label"])
-    score = pl.col("label").replace_strict(LABELS, default=None, return_dtype=pl.Float64)
-    joined = cells.join(held, on=["question_id", "evidence_hash"], how="left", maintain_order="left")
-    return joined.select("arm", "question_id", sufficient=score)
+def _sufficiency(found: Results) -> pl.DataFrame:
+    score = pl.col("sufficiency").replace_strict(LABELS, default=None, return_dtype=pl.Float64)
+    return found.cells.select("arm", "question_id", sufficient=score)
 
 
 def _pursuit(protocol: Protocol, plan: Plan) -> pl.DataFrame | None:

@@ -13,7 +13,7 @@ from reports.calibration_tables import calibration_tables
 from reports.comparison_tables import kinds_table, paired_tables, subset_tables
 from reports.comparisons import Comparison, Contrast, compare, comparison_rows
 from reports.completion_tables import completion_tables
-from reports.explorer import explorer_page
+from reports.explorer import explorer, write_explorer
 from reports.figures import draw
 from reports.files import csv, inline, templates, write
 from reports.findings import Finding, findings, points
@@ -49,7 +49,8 @@ PICTURES = ("cost", "differences", "kinds", "reuse")  # budgets are drawn as cov
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """Write the report into `folder`, each file whole or not at all; returns what was written by name.
 
-    Names: `report` and, of an open split, `questions` (html) and `cells` (parquet), `markdown`, `main`, `clustered`,
+    Names: `report` and, of an open split, `questions` (html), `details` (the folder of its scripts) and `cells`
+    (parquet), `markdown`, `main`, `clustered`,
     `comparisons`, `rates` and, of a run with folds, `folds` (csv), one per figure (svg), and `cost_data`,
     `differences_data`, `kinds_data`, `reuse_data` (csv) of those that have any.
     Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
@@ -69,16 +70,17 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
         "comparisons": ("comparisons.csv", csv(comparison_rows(comparisons))),
         "rates": ("rates.csv", csv(rate_rows(shares))),
     }
-    if results.sealing is None:  # the page tells questions and gold, which stay sealed in the lake
-        texts["questions"] = ("questions.html", explorer_page(results))
     if results.folds:
         texts["folds"] = ("folds.csv", csv(fold_rows(results, tuple(EVIDENCE_METRICS))))
     texts |= {name: (f"{name}.svg", svg) for name, svg in figures.items()}
     texts |= {own.name: (f"{own.name}.svg", own.svg) for own in pictures}
     texts |= {f"{own.name}_data": (f"{own.name}.csv", csv(own.data)) for own in pictures}
+    open_pages = None if results.sealing else explorer(results)  # questions and gold stay sealed in the lake
     folder.mkdir(parents=True, exist_ok=True)
     written = {name: write(folder / file, text) for name, (file, text) in texts.items()}
-    return written if results.sealing else {**written, "cells": keep_cells(results, folder)}
+    if open_pages is None:
+        return written
+    return {**written, **write_explorer(open_pages, folder), "cells": keep_cells(results, folder)}
 
 
 def _view(
