@@ -1,23 +1,18 @@
 """How do a run's arms compare at a glance?"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 import altair as alt
 import polars as pl
-import vl_convert
 
 from reports.comparisons import Comparison, Contrast, verdict
-from reports.figures import COLOURS, COVERAGE, coverage_chart, coverage_data, finished
+from reports.drawing import COLOURS, Figure, finished, over_the_plot
+from reports.figures import COVERAGE, coverage_chart, coverage_data
 from reports.findings import percent, points
 from reports.results import Results
 from reports.tables import ALL, PRIMARY, Cell, Statistics, baseline_of, judged_measures, overall
-from storage.tables import write_whole
 
-Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
 COSTS = {"calls": "access calls a question, mean", "tokens": "tokens of evidence a question, mean"}
 SIDES = {"above": "above hybrid", "below": "below hybrid", "unclear": "an interval reaches 0", "equal": "no difference"}
 SIDE_COLOURS = (COLOURS[3], COLOURS[1], "#888888", "#888888")
@@ -26,29 +21,6 @@ NAMES = ("budgets", "cost", "differences", "kinds", "reuse")
 KEY_STEP = 16
 LOG_FROM = 8  # a cost that spans more than so many times its least is drawn on a log scale
 KNOWN = 0.95  # the share of questions for which an arm must be known to stand beside others
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture with its data and its reading. `spec`: Vega-Lite, drawn without network."""
-
-    name: str
-    title: str
-    spec: dict[str, Any]
-    data: pl.DataFrame
-    reading: str
-    caption: str
-
-    @cached_property
-    def svg(self) -> str:
-        """For a page, whose text colour it takes."""
-        return str(vl_convert.vegalite_to_svg(self.spec))
-
-    def write_png(self, path: Path) -> Path:
-        """Write it as a picture on white, whole or not at all."""
-        spec = {**self.spec, "config": {**self.spec["config"], "background": "white"}}
-        write_whole(path, vl_convert.vegalite_to_png(spec, scale=2))
-        return path
 
 
 def overview(
@@ -232,7 +204,7 @@ def _forest_panel(data: pl.DataFrame, title: str, reach: float, last: bool) -> a
     x = alt.X("difference:Q", title="points" if last else None, scale=scale, axis=axis)
     colour = alt.Color("side:N", scale=alt.Scale(domain=list(SIDES), range=list(SIDE_COLOURS)), legend=None)
     shape = alt.Shape("side:N", scale=alt.Scale(domain=list(SIDES), range=list(SIDE_SHAPES)), legend=None)
-    base = alt.Chart(shown, title=_over_the_plot(title)).encode(y=y)
+    base = alt.Chart(shown, title=over_the_plot(title)).encode(y=y)
     thin = base.mark_rule(strokeWidth=1).encode(x=alt.X("cluster_low:Q", title=None), x2="cluster_high:Q", color=colour)
     thick = base.mark_rule(strokeWidth=3.2, opacity=0.55).encode(
         x=alt.X("low:Q", title=None), x2="high:Q", color=colour
@@ -240,11 +212,6 @@ def _forest_panel(data: pl.DataFrame, title: str, reach: float, last: bool) -> a
     middle = base.mark_point(size=52, filled=True, opacity=1).encode(x=x, color=colour, shape=shape)
     zero = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color="currentColor", opacity=0.7).encode(x="zero:Q")
     return alt.layer(zero, thin, thick, middle).properties(width=520, height=alt.Step(18))
-
-
-def _over_the_plot(title: str) -> alt.TitleParams:
-    """A heading that begins where the plot does, whatever its labels' width."""
-    return alt.TitleParams(title, frame="group")
 
 
 def _heat_map(results: Results, statistics: Statistics) -> Figure | None:
@@ -280,7 +247,7 @@ def _heat_map(results: Results, statistics: Statistics) -> Figure | None:
 def _heat_panel(data: pl.DataFrame, title: str, kinds: Sequence[str], first: bool) -> alt.LayerChart:
     arms = list(dict.fromkeys(data["arm"]))
     axis = alt.Axis(orient="top", labelAngle=0, ticks=False, domain=False, labels=first)
-    base = alt.Chart(data, title=_over_the_plot(title)).encode(
+    base = alt.Chart(data, title=over_the_plot(title)).encode(
         x=alt.X("kind:N", sort=list(kinds), title=None, axis=axis),
         y=alt.Y("arm:N", sort=arms, title=None, axis=alt.Axis(ticks=False, domain=False)),
     )

@@ -11,8 +11,8 @@ import polars as pl
 from jinja2 import Environment
 from markupsafe import Markup
 
+from reports.drawing import Figure
 from reports.files import csv, inline, templates, write
-from reports.overview_figures import Figure
 from reports.page import _markdown
 from reports.paper_tables import UNPUBLISHED, PaperCell, PaperTable
 
@@ -78,11 +78,9 @@ def write_tables(
             texts |= {f"{own.table.name}.{ending}": page.render(view, own=own) for own in shown}
     if "csv" in formats:
         texts |= {f"{table.name}.csv": csv(cell_rows(table)) for table in tables}
-    for figure in figures:
-        texts |= {f"{figure.name}.svg": figure.svg, f"{figure.name}.csv": csv(figure.data)}
     folder.mkdir(parents=True, exist_ok=True)
     paths = {name: write(folder / name, text) for name, text in texts.items()}
-    return paths | {f"{each.name}.png": each.write_png(folder / f"{each.name}.png") for each in figures}
+    return paths | {name: path for each in figures for name, path in each.write(folder).items()}
 
 
 def cell_rows(table: PaperTable) -> pl.DataFrame:
