@@ -19,6 +19,13 @@ def calibration_tables(results: Results, statistics: Statistics) -> list[Table]:
     return [_errors(results), *(_corrected(results, statistics, judge) for judge in results.calibrations)]
 
 
+def scores_of(results: Results, judge: str) -> dict[str, Sequence[float | None]]:
+    """Arm → a judge's scores over every expected cell of the overall row, None where it did not judge."""
+    asked = overall(results).select("question_id")
+    verdicts = results.verdicts.filter(pl.col("judge") == judge).join(asked, on="question_id", how="semi")
+    return dict(verdicts.group_by("arm").agg("score").iter_rows())
+
+
 def _errors(results: Results) -> Table:
     heads = [
         *(
@@ -44,9 +51,7 @@ def _corrected(results: Results, statistics: Statistics, judge: str) -> Table:
             for truth in WRONG
         ),
     ]
-    asked = overall(results).select("question_id")
-    verdicts = results.verdicts.filter(pl.col("judge") == judge).join(asked, on="question_id", how="semi")
-    scores = dict(verdicts.group_by("arm").agg("score").iter_rows())
+    scores = scores_of(results, judge)
     blocks = [_block(results, judge, group, scores) for group in statistics.groups]
     return Table(f"{judge}: scores corrected for its errors, %", tuple(heads), tuple(blocks))
 

@@ -13,7 +13,6 @@ import vl_convert
 from reports.files import csv, write
 from storage.tables import write_whole
 
-Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
 # Okabe & Ito 2008 without yellow, neighbours unlike in lightness; shape and dash say the same in grey.
 # Eight colours and seven shapes, so that the ninth series does not look like the first.
 COLOURS = ("#0072B2", "#D55E00", "currentColor", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#888888")
@@ -98,7 +97,7 @@ class Figure:
         return paths | {f"{self.name}.png": self.write_png(folder / f"{self.name}.png")}
 
 
-def finished(chart: Chart) -> dict[str, Any]:
+def finished(chart: alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart) -> dict[str, Any]:
     """A chart as Vega-Lite in the reports' style; not checked against its schema again, which is half of the work."""
     spec: dict[str, Any] = chart.to_dict(validate=False)
     return {**spec, "config": dict(CONFIG)}

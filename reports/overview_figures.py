@@ -10,6 +10,7 @@ from reports.comparisons import Comparison, Contrast, verdict
 from reports.drawing import COLOURS, Figure, finished, over_the_plot
 from reports.figures import COVERAGE, coverage_chart, coverage_data
 from reports.findings import percent, points
+from reports.judge_figures import agreement, calibration
 from reports.results import Results
 from reports.tables import ALL, PRIMARY, Cell, Statistics, baseline_of, judged_measures, overall
 
@@ -17,7 +18,7 @@ COSTS = {"calls": "access calls a question, mean", "tokens": "tokens of evidence
 SIDES = {"above": "above hybrid", "below": "below hybrid", "unclear": "an interval reaches 0", "equal": "no difference"}
 SIDE_COLOURS = (COLOURS[3], COLOURS[1], "#888888", "#888888")
 SIDE_SHAPES = ("triangle-right", "triangle-left", "circle", "cross")
-NAMES = ("budgets", "cost", "differences", "kinds", "reuse")
+NAMES = ("budgets", "cost", "differences", "kinds", "reuse", "agreement", "calibration")
 KEY_STEP = 16
 LOG_FROM = 8  # a cost that spans more than so many times its least is drawn on a log scale
 KNOWN = 0.95  # the share of questions for which an arm must be known to stand beside others
@@ -49,7 +50,7 @@ def overview(
     def forest(results: Results, statistics: Statistics) -> Figure | None:
         return _forest(results, statistics, comparisons)
 
-    by_name = dict(zip(NAMES, (_budgets, _cost, forest, _heat_map, _reuse), strict=True))
+    by_name = dict(zip(NAMES, (_budgets, _cost, forest, _heat_map, _reuse, agreement, calibration), strict=True))
     drawn = [by_name[name] for name in names]
     fewer = len(counts) - len(whole)
     left = f" Left out: {fewer:,} arms known for less than {KNOWN:.0%} of the questions." if fewer else ""

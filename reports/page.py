@@ -43,7 +43,7 @@ QUESTION = "Does the reader hand the agent enough evidence to answer?"
 DIGEST = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 SHORT_DIGEST = 16
 OFFLINE = "offline"
-PICTURES = ("cost", "differences", "kinds", "reuse")  # budgets are drawn as coverage
+PICTURES = ("cost", "differences", "kinds", "reuse", "agreement", "calibration")  # budgets are drawn as coverage
 
 
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:

@@ -82,7 +82,7 @@ def test_an_arm_known_for_a_part_of_the_questions_is_left_out_and_the_caption_sa
 def test_pictures_take_the_pages_colour_fetch_nothing_and_have_a_reading(
     figures: dict[str, Figure], tmp_path: Path
 ) -> None:
-    assert list(figures) == ["budgets", "cost", "differences", "kinds", "reuse"]
+    assert list(figures) == ["budgets", "cost", "differences", "kinds", "reuse", "agreement"]
     for figure in figures.values():
         assert (figure.svg.startswith("<svg") and "currentColor" in figure.svg) or figure.name == "kinds"
         assert not re.search(r'(href|src)\s*=\s*"(?!#)', figure.svg)

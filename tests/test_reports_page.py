@@ -28,7 +28,7 @@ FILES = {
     "cells.parquet",
     "coverage.svg",
     "latency.svg",
-    *(f"{name}.{kind}" for name in ("cost", "differences", "kinds", "reuse") for kind in ("svg", "csv")),
+    *(f"{name}.{kind}" for name in ("cost", "differences", "kinds", "reuse", "agreement") for kind in ("svg", "csv")),
 }
 
 
