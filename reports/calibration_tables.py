@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from reports.calibration import WRONG, Errors, Estimate, Proportion, corrected
+from reports.measures import Measure
 from reports.results import Arm, Results
 from reports.shown import Block, Head, Row, Shown, Table, interval, number_of
-from reports.tables import BudgetGroup, Measure, Statistics, overall
+from reports.tables import BudgetGroup, Statistics, overall
 
 _PERCENT = number_of(Measure("", "", "evidence"))
 

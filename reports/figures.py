@@ -8,8 +8,10 @@ import polars as pl
 import vl_convert
 
 from reports.drawing import COLOURS, DASHES, SHAPES, finished, legend_of, scale_of
+from reports.grid import ALL
+from reports.measures import LATENCIES
 from reports.results import Results
-from reports.tables import ALL, LATENCIES, Cell, Statistics, series_of
+from reports.tables import Cell, Statistics, series_of
 
 COVERAGE: Mapping[str, str] = {
     "complete_evidence": "All gold turns found",

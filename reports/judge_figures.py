@@ -11,8 +11,10 @@ from reports.calibration import WRONG, Errors, Proportion, corrected
 from reports.calibration_tables import scores_of
 from reports.drawing import COLOURS, SHAPES, Figure, finished, legend_of, over_the_plot, scale_of
 from reports.findings import percent
+from reports.grid import ALL
+from reports.measures import judged_measures
 from reports.results import Results
-from reports.tables import ALL, Cell, Statistics, judged_measures, overall
+from reports.tables import Cell, Statistics, overall
 
 OFFLINE = " Answers and scores are those of offline programs."
 RATES = {

@@ -10,9 +10,11 @@ from reports.comparisons import Comparison, Contrast, verdict
 from reports.drawing import COLOURS, Figure, finished, over_the_plot
 from reports.figures import COVERAGE, coverage_chart, coverage_data
 from reports.findings import percent, points
+from reports.grid import ALL
 from reports.judge_figures import agreement, calibration
+from reports.measures import judged_measures
 from reports.results import Results
-from reports.tables import ALL, PRIMARY, Cell, Statistics, baseline_of, judged_measures, overall
+from reports.tables import PRIMARY, Cell, Statistics, baseline_of, overall
 
 COSTS = {"calls": "access calls a question, mean", "tokens": "tokens of evidence a question, mean"}
 SIDES = {"above": "above hybrid", "below": "below hybrid", "unclear": "an interval reaches 0", "equal": "no difference"}

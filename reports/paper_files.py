@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from reports.drawing import Figure
 from reports.files import csv, inline, templates, write
-from reports.page import _markdown
 from reports.paper_tables import UNPUBLISHED, PaperCell, PaperTable
 
 FORMATS = ("html", "md", "csv", "latex")
@@ -184,7 +183,6 @@ def _letter(place: int) -> str:
 
 def _templates() -> Environment:
     found = templates()
-    found.filters["md"] = _markdown
     found.filters["tex"] = _tex
     return found
 

@@ -9,9 +9,10 @@ from sklearn.metrics import cohen_kappa_score
 
 from reports.calibration import Errors, errors
 from reports.calibration_tables import calibration_tables
+from reports.grid import ALL
 from reports.judge_figures import SEEN, agreement, calibration
 from reports.latency_grid import COLUMNS, latency_grid
-from reports.tables import ALL, Cell, summarise
+from reports.tables import Cell, summarise
 from tests.report_fixture import JUDGES, build_results
 
 

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from reports.comparisons import compare, verdict
+from reports.grid import ALL
 from reports.overview_figures import Figure, overview
 from reports.results import Results
-from reports.tables import ALL, PRIMARY, Cell, Statistics, summarise
+from reports.tables import PRIMARY, Cell, Statistics, summarise
 from tests.report_fixture import build_results
 
 READERS = ("hybrid", "bm25", "dense", "mmr", "random", "oracle")

@@ -12,9 +12,10 @@ import polars as pl
 import pytest
 
 from reports.explorer import embedded, explorer_data
+from reports.measures import measures
 from reports.page import write_report
 from reports.results import Results
-from reports.tables import main_rows, measures
+from reports.tables import main_rows
 from tests.report_fixture import HOSTILE, build_results
 
 FILES = {
