@@ -30,6 +30,7 @@ from tasks.ingest import ingest
 from tasks.judges import JUDGES
 from tasks.plan import Plan
 from tasks.sealed import Unsealing
+from tasks.sources import BUNDLED
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 
 LABELS = {"sufficient": 1.0, "insufficient": 0.0}
@@ -116,6 +117,7 @@ def _ran(protocol: Protocol, lake: str, unsealing: Unsealing | None, bench: dict
         models=models,
         bench=bench,
         pursuit=_pursuit(protocol, plan),
+        data="a bundled sample" if data.path in BUNDLED else "",
     )
 
 

@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 import vl_convert
 
-from reports.files import csv, write
+from reports.files import alone, csv, write
 from storage.tables import write_whole
 
 # Okabe & Ito 2008 without yellow, neighbours unlike in lightness; shape and dash say the same in grey.
@@ -56,6 +56,7 @@ CONFIG: Mapping[str, Any] = {
         "symbolSize": 70,
         "symbolStrokeWidth": 0,
         "rowPadding": 3,
+        "columnPadding": 28,  # as for the padding: a wider font must not reach the next column
     },
     "header": {
         "labelColor": "currentColor",
@@ -92,7 +93,7 @@ class Figure:
 
     def write(self, folder: Path) -> dict[str, Path]:
         """Its picture twice and its data, `.svg`, `.png` and `.csv`; returns file name → path."""
-        texts = {f"{self.name}.svg": self.svg, f"{self.name}.csv": csv(self.data)}
+        texts = {f"{self.name}.svg": alone(self.svg), f"{self.name}.csv": csv(self.data)}
         paths = {name: write(folder / name, text) for name, text in texts.items()}
         return paths | {f"{self.name}.png": self.write_png(folder / f"{self.name}.png")}
 

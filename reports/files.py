@@ -38,6 +38,11 @@ def inline(svg: str) -> Markup:
     return Markup(re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg))
 
 
+def alone(svg: str) -> str:
+    """An SVG as a picture of its own, on white: what takes its colour from a page is black there."""
+    return svg.replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
+
+
 def csv(frame: pl.DataFrame) -> str:
     """CSV whose text cells no spreadsheet takes for a formula."""
     text = pl.selectors.string()

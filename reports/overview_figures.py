@@ -178,9 +178,9 @@ def _forest(results: Results, statistics: Statistics, comparisons: Mapping[Contr
     data = pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
     data = data.with_columns(pl.col(names[2:7]).cast(pl.Float64))
     budgets = list(dict.fromkeys(data["budget"]))
-    ends = data.select(names[2:7])
-    reach = max(abs(value) for value in (*ends.min().row(0), *ends.max().row(0)) if value is not None)
-    panels = [_forest_panel(data.filter(pl.col("budget") == own), own, reach, own == budgets[-1]) for own in budgets]
+    known = [value for name in names[2:7] for value in data[name].drop_nulls()]
+    ends = 100 * min(0.0, *known), 100 * max(0.0, *known)
+    panels = [_forest_panel(data.filter(pl.col("budget") == own), own, ends, own == budgets[-1]) for own in budgets]
     counts = {side: int((data["side"] == side).sum()) for side in SIDES}
     top = data.sort("difference", descending=True).row(0, named=True)
     reading = (
@@ -197,23 +197,29 @@ def _forest(results: Results, statistics: Statistics, comparisons: Mapping[Contr
     )
 
 
-def _forest_panel(data: pl.DataFrame, title: str, reach: float, last: bool) -> alt.LayerChart:
-    scale = alt.Scale(domain=[-100 * reach, 100 * reach], nice=True)
+def _forest_panel(data: pl.DataFrame, title: str, ends: tuple[float, float], last: bool) -> alt.LayerChart:
+    scale, words = alt.Scale(domain=list(ends), nice=True), "percentage points" if last else None
     shown = data.with_columns(pl.col("difference", "low", "high", "cluster_low", "cluster_high") * 100)
     y = alt.Y(
         "arm:N", sort=alt.SortField("difference", "descending"), title=None, axis=alt.Axis(ticks=False, domain=False)
     )
-    axis = alt.Axis(tickCount=6, format="+d")
-    x = alt.X("difference:Q", title="points" if last else None, scale=scale, axis=axis)
+    axis = alt.Axis(tickCount=6, labelExpr="datum.value == 0 ? '0' : format(datum.value, '+')")
+    x = alt.X("difference:Q", title=words, scale=scale, axis=axis)
     colour = alt.Color("side:N", scale=alt.Scale(domain=list(SIDES), range=list(SIDE_COLOURS)), legend=None)
     shape = alt.Shape("side:N", scale=alt.Scale(domain=list(SIDES), range=list(SIDE_SHAPES)), legend=None)
     base = alt.Chart(shown, title=over_the_plot(title)).encode(y=y)
-    thin = base.mark_rule(strokeWidth=1).encode(x=alt.X("cluster_low:Q", title=None), x2="cluster_high:Q", color=colour)
+    thin = base.mark_rule(strokeWidth=1).encode(
+        x=alt.X("cluster_low:Q", title=words), x2="cluster_high:Q", color=colour
+    )
     thick = base.mark_rule(strokeWidth=3.2, opacity=0.55).encode(
-        x=alt.X("low:Q", title=None), x2="high:Q", color=colour
+        x=alt.X("low:Q", title=words), x2="high:Q", color=colour
     )
     middle = base.mark_point(size=52, filled=True, opacity=1).encode(x=x, color=colour, shape=shape)
-    zero = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color="currentColor", opacity=0.7).encode(x="zero:Q")
+    zero = (
+        alt.Chart(pl.DataFrame({"zero": [0.0]}))
+        .mark_rule(color="currentColor", opacity=0.7)
+        .encode(x=alt.X("zero:Q", title=words))
+    )
     return alt.layer(zero, thin, thick, middle).properties(width=520, height=alt.Step(18))
 
 

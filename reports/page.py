@@ -23,7 +23,7 @@ from reports.completion_tables import completion_tables
 from reports.explorer import explorer_page
 from reports.facts import digest_fact, duration, fact
 from reports.figures import draw
-from reports.files import csv, inline, templates, write
+from reports.files import alone, csv, inline, templates, write
 from reports.findings import Finding, findings
 from reports.folds import fold_rows
 from reports.kept import keep_cells
@@ -65,8 +65,8 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
         texts["questions"] = ("questions.html", explorer_page(results))
     if results.folds:
         texts["folds"] = ("folds.csv", csv(fold_rows(results, tuple(EVIDENCE_METRICS))))
-    texts |= {name: (f"{name}.svg", svg) for name, svg in figures.items()}
-    texts |= {own.name: (f"{own.name}.svg", own.svg) for own in pictures}
+    texts |= {name: (f"{name}.svg", alone(svg)) for name, svg in figures.items()}
+    texts |= {own.name: (f"{own.name}.svg", alone(own.svg)) for own in pictures}
     texts |= {f"{own.name}_data": (f"{own.name}.csv", csv(own.data)) for own in pictures}
     folder.mkdir(parents=True, exist_ok=True)
     written = {name: write(folder / file, text) for name, (file, text) in texts.items()}

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from reports.comparisons import verdict
 from reports.facts import digest_fact
-from reports.files import csv, inline, templates, write
+from reports.files import alone, csv, inline, templates, write
 from reports.findings import percent, points
 from reports.grid import ALL
 from reports.pursuit_analysis import (
@@ -77,7 +77,7 @@ def write_analysis(study: Study, found: Found, folder: Path) -> dict[str, Path]:
     )
     texts = {
         "analysis": ("analysis.html", page),
-        **{name: (f"{name}.svg", svg) for name, svg in figures.items()},
+        **{name: (f"{name}.svg", alone(svg)) for name, svg in figures.items()},
         "questions": ("questions.csv", csv(study.rows)),
         "numbers": ("numbers.csv", csv(estimate_rows(found))),
         "curve_data": ("curve.csv", csv(nested_curve(rows))),

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
@@ -88,8 +89,11 @@ def test_pictures_take_the_pages_colour_fetch_nothing_and_have_a_reading(
         assert (figure.svg.startswith("<svg") and "currentColor" in figure.svg) or figure.name == "kinds"
         assert not re.search(r'(href|src)\s*=\s*"(?!#)', figure.svg)
         assert figure.reading.endswith(".") and figure.data.height
-    png = figures["reuse"].write_png(tmp_path / "reuse.png").read_bytes()
-    assert png.startswith(b"\x89PNG")
+    written = figures["reuse"].write(tmp_path)
+    assert written["reuse.png"].read_bytes().startswith(b"\x89PNG")
+    picture = written["reuse.svg"].read_text(encoding="utf-8")
+    assert ElementTree.fromstring(picture)[0].attrib == {"width": "100%", "height": "100%", "fill": "white"}
+    assert "white" not in figures["reuse"].svg
 
 
 def test_labels_are_text_in_a_picture_and_never_markup() -> None:
