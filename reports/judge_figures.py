@@ -54,9 +54,9 @@ def calibration(results: Results, statistics: Statistics) -> Figure | None:
 
     Data: `judge, part` (error, or the bound of `arm`), `arm?, measure, value, low, high, n`.
     """
-    if not results.calibrations:
-        return None
     errors = _errors(results)
+    if errors.is_empty():
+        return None
     likely = pl.concat([_likely(results, statistics, judge) for judge in results.calibrations])
     data = pl.concat([errors, likely], how="diagonal")
     panels = [_errors_panel(errors), *(_likely_panel(own, judge) for judge, own in _by_judge(likely).items())]
@@ -175,12 +175,9 @@ def _by_judge(likely: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def _worst(errors: pl.DataFrame) -> str:
-    wrong = errors.filter(pl.col("measure") != RATES["good"]).sort("value", descending=True, maintain_order=True)
-    if wrong.is_empty():
-        return "No wrong reply was planted."
-    row = wrong.row(0, named=True)
-    what = row["measure"].removeprefix("accepts ")
-    return f"The error seen most is that of {row['judge']}: it accepts {percent(row['value'])} of {row['n']:,} {what}."
+    row = errors.sort("value", descending=True, maintain_order=True).row(0, named=True)
+    does, _, what = row["measure"].partition(" ")
+    return f"The error seen most is that of {row['judge']}: it {does} {percent(row['value'])} of {row['n']:,} {what}."
 
 
 def _errors_panel(errors: pl.DataFrame) -> alt.LayerChart:
@@ -221,7 +218,7 @@ def _likely_panel(likely: pl.DataFrame, judge: str) -> alt.LayerChart:
 
 
 def _share(title: str) -> alt.X:
-    return alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=5))
+    return alt.X("value:Q", title=title, scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(format="%", tickCount=5))
 
 
 def _named(field: str, series: Sequence[str], cycle: tuple[Any, ...]) -> Any:
