@@ -130,9 +130,10 @@ def reading(table: PaperTable) -> str:
         return f"None of {len(published):,} published numbers has one of this run beside it."
     label, head, cell = max(beside, key=lambda own: abs(own[2].difference or 0.0))
     show_it = _number([cell], head)
+    has, it = ("has", "it") if len(beside) == 1 else ("have", "them")
     return (
-        f"{len(beside):,} of {len(published):,} published numbers have one of this run beside them; the furthest apart "
-        f"is {head} of {label}: {show_it(cell.ours)} against {show_it(cell.published)}."
+        f"{len(beside):,} of {len(published):,} published numbers {has} one of this run beside {it}; the furthest "
+        f"apart is {head} of {label}: {show_it(cell.ours)} against {show_it(cell.published)}."
     )
 
 
@@ -188,5 +189,6 @@ def _templates() -> Environment:
 
 
 def _tex(text: Any) -> Markup:
-    """Text that LaTeX sets as it stands."""
-    return Markup("".join(TEX.get(each, each) for each in " ".join(str(text).split())))
+    """Text that LaTeX sets as it stands; what stands between backticks is typed."""
+    plain = "".join(TEX.get(each, each) for each in " ".join(str(text).split()))
+    return Markup(re.sub(r"`([^`]*)`", r"\\texttt{\1}", plain))
