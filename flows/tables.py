@@ -11,6 +11,8 @@ from flows.gate import planned
 from flows.protocol import Protocol
 from flows.report import results
 from reports.comparisons import compare
+from reports.drawing import Figure
+from reports.latency_grid import latency_grid
 from reports.overview_figures import overview
 from reports.paper_files import FORMATS, reading, write_tables
 from reports.paper_lookup import Ran
@@ -27,6 +29,7 @@ from tasks.ingest import ingest
 from tasks.judges import JUDGES
 from tasks.plan import Plan
 from tasks.sealed import Unsealing
+from tasks.sources import BUNDLED
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 
 LABELS = {"sufficient": 1.0, "insufficient": 0.0}
@@ -54,7 +57,7 @@ def tables(
         raise InputError(f"--format: some of {', '.join(FORMATS)} expected, {strange[0]!r} found")
     ran = _ran(protocol, lake, unsealing, _bench(bench))
     found = build(ran, [printed()[name] for name in chosen])
-    figures = overview(ran.results, summarise(ran.results), compare(ran.results)) if not wanted else []
+    figures = _figures(ran) if not wanted else []
     folder = out or Lake(lake).reports / f"{protocol.name}-tables"
     summary = {
         "Run": protocol.name,
@@ -71,6 +74,13 @@ def tables(
         "tables": [_told(table) for table in found],
         "figures": {figure.name: figure.reading for figure in figures},
     }
+
+
+def _figures(ran: Ran) -> list[Figure]:
+    """This run's pictures and, where a bench stands beside it, that of its latencies."""
+    measured = latency_grid(ran.bench["cells"]) if ran.bench else None
+    drawn = overview(ran.results, summarise(ran.results), compare(ran.results))
+    return [*drawn, measured] if measured else drawn
 
 
 def _told(table: PaperTable) -> dict[str, Any]:
@@ -106,6 +116,7 @@ def _ran(protocol: Protocol, lake: str, unsealing: Unsealing | None, bench: dict
         models=models,
         bench=bench,
         pursuit=_pursuit(protocol, plan),
+        data="a bundled sample" if data.path in BUNDLED else "",
     )
 
 

@@ -11,9 +11,8 @@ import polars as pl
 from jinja2 import Environment
 from markupsafe import Markup
 
+from reports.drawing import Figure
 from reports.files import csv, inline, templates, write
-from reports.overview_figures import Figure
-from reports.page import _markdown
 from reports.paper_tables import UNPUBLISHED, PaperCell, PaperTable
 
 FORMATS = ("html", "md", "csv", "latex")
@@ -78,11 +77,9 @@ def write_tables(
             texts |= {f"{own.table.name}.{ending}": page.render(view, own=own) for own in shown}
     if "csv" in formats:
         texts |= {f"{table.name}.csv": csv(cell_rows(table)) for table in tables}
-    for figure in figures:
-        texts |= {f"{figure.name}.svg": figure.svg, f"{figure.name}.csv": csv(figure.data)}
     folder.mkdir(parents=True, exist_ok=True)
     paths = {name: write(folder / name, text) for name, text in texts.items()}
-    return paths | {f"{each.name}.png": each.write_png(folder / f"{each.name}.png") for each in figures}
+    return paths | {name: path for each in figures for name, path in each.write(folder).items()}
 
 
 def cell_rows(table: PaperTable) -> pl.DataFrame:
@@ -133,9 +130,10 @@ def reading(table: PaperTable) -> str:
         return f"None of {len(published):,} published numbers has one of this run beside it."
     label, head, cell = max(beside, key=lambda own: abs(own[2].difference or 0.0))
     show_it = _number([cell], head)
+    has, it = ("has", "it") if len(beside) == 1 else ("have", "them")
     return (
-        f"{len(beside):,} of {len(published):,} published numbers have one of this run beside them; the furthest apart "
-        f"is {head} of {label}: {show_it(cell.ours)} against {show_it(cell.published)}."
+        f"{len(beside):,} of {len(published):,} published numbers {has} one of this run beside {it}; the furthest "
+        f"apart is {head} of {label}: {show_it(cell.ours)} against {show_it(cell.published)}."
     )
 
 
@@ -186,11 +184,11 @@ def _letter(place: int) -> str:
 
 def _templates() -> Environment:
     found = templates()
-    found.filters["md"] = _markdown
     found.filters["tex"] = _tex
     return found
 
 
 def _tex(text: Any) -> Markup:
-    """Text that LaTeX sets as it stands."""
-    return Markup("".join(TEX.get(each, each) for each in " ".join(str(text).split())))
+    """Text that LaTeX sets as it stands; what stands between backticks is typed."""
+    plain = "".join(TEX.get(each, each) for each in " ".join(str(text).split()))
+    return Markup(re.sub(r"`([^`]*)`", r"\\texttt{\1}", plain))

@@ -9,9 +9,10 @@ import pytest
 from reports.completion import completed
 from reports.completion_tables import completion_tables
 from reports.folds import by_fold, fold_rows
+from reports.grid import ALL
 from reports.published import published
 from reports.results import Arm
-from reports.tables import ALL, Cell, summarise
+from reports.tables import Cell, summarise
 from reports.traces import steps_of
 from storage.records import Gold
 from tasks.metrics import evidence_metrics

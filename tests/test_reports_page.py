@@ -10,9 +10,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from reports.measures import measures
 from reports.page import write_report
 from reports.results import Results
-from reports.tables import main_rows, measures
+from reports.tables import main_rows
 from tests.report_fixture import HOSTILE, build_results, read_explorer
 
 FILES = {
@@ -26,7 +27,7 @@ FILES = {
     "cells.parquet",
     "coverage.svg",
     "latency.svg",
-    *(f"{name}.{kind}" for name in ("cost", "differences", "kinds", "reuse") for kind in ("svg", "csv")),
+    *(f"{name}.{kind}" for name in ("cost", "differences", "kinds", "reuse", "agreement") for kind in ("svg", "csv")),
 }
 
 

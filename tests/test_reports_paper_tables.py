@@ -54,6 +54,15 @@ def test_the_shipped_figures_are_those_of_the_specification() -> None:
                 ours.remove(number)
 
 
+def test_made_up_conversations_stand_beside_no_paper_and_a_count_is_no_result() -> None:
+    results = two_arms({"hybrid": [1.0, 0.0]}, conversations=["c", "c"])
+    table = _table({"hybrid@k10": (40.0, 200.0)}, "cer", "n")
+    counted = _cells(_ran(results), table)["hybrid@k10", "n"]
+    assert (counted.ours, counted.difference) == (2.0, None) and "how many questions" in counted.why
+    for cell in _cells(_ran(results, data="a bundled sample"), table).values():
+        assert (cell.ours, cell.difference, cell.why) == (None, None, "this run reads a bundled sample, not locomo")
+
+
 def test_figures_that_stand_elsewhere_in_the_code_are_the_shipped_ones() -> None:
     overlap = printed()["mempursuit.figure3"]
     said = {
