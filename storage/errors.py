@@ -3,13 +3,26 @@
 import errno
 import re
 from pathlib import Path
+from typing import Any
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class InputError(ValueError):
-    """What was expected, what was found, what to do; the command prints it and exits with code 2."""
+    """What was expected, what was found, what to do; the command prints it and exits with code 2.
+
+    Subclasses may take what arguments they like: one that a worker of a cluster sends to the run arrives as it was.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[InputError], args: tuple[Any, ...], facts: dict[str, Any]) -> InputError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(facts)
+    return error
 
 
 def unwritable(place: str | Path, error: Exception) -> InputError | None:
