@@ -70,9 +70,8 @@ def run(
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     stages = chosen(only, until)
     root = str(Lake.open(lake).root)
-    since = datetime.now(UTC)
     with budget(root, max_calls=max_calls, max_cost=max_cost):
-        summary = run_flow(
+        run_and_tell(
             said,
             root,
             stages,
@@ -80,15 +79,10 @@ def run(
             identity,
             runner=runner,
             workers=workers,
-            quiet=quiet or as_json,
+            as_json=as_json,
+            quiet=quiet,
             verbose=verbose,
         )
-    if said.models:
-        summary |= {"calls": [row._asdict() for row in spent(root, since)]}
-    if as_json:
-        print_json(summary)
-    else:
-        print_summary(summary)
 
 
 def report(
@@ -113,7 +107,29 @@ def report(
     changes = [*(set_ or []), *(["report.mix_budgets=true"] if mix_budgets else [])]
     said = chosen_protocol(protocol, data, arms, limit, conversations, changes, sealed=split, lake=lake)
     root = str(Lake.open(lake).root)
-    summary = run_flow(said, root, ("report",), freeze, identity, quiet=quiet or as_json, verbose=verbose)
+    run_and_tell(said, root, ("report",), freeze, identity, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+def run_and_tell(
+    said: Protocol,
+    root: str,
+    stages: tuple[str, ...],
+    freeze: str | None,
+    identity: str | None,
+    *,
+    runner: str = THREADS,
+    workers: int = 1,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Run the benchmark flow in this process and print what it made and what its own calls were."""
+    since = datetime.now(UTC)
+    summary = run_flow(
+        said, root, stages, freeze, identity, runner=runner, workers=workers, quiet=quiet or as_json, verbose=verbose
+    )
+    if said.models and stages != ("report",):
+        summary |= {"calls": [row._asdict() for row in spent(root, since, by_all=runner != THREADS)]}
     if as_json:
         print_json(summary)
     else:
