@@ -33,7 +33,12 @@ def unwritable(place: str | Path, error: Exception) -> InputError | None:
     told = re.search(r"\(os error (\d+)\)", str(error))
     number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None
     if number in _FULL:
-        return InputError(f"{place}: room to write expected, the disk is full; free some and run again to go on")
+        return full(place)
     if number in _CLOSED:
         return InputError(f"{place}: a place that can be written expected, a closed one found; mend it or use another")
     return None
+
+
+def full(place: str | Path) -> InputError:
+    """What to tell of a disk that is full."""
+    return InputError(f"{place}: room to write expected, the disk is full; free some and run again to go on")

@@ -38,8 +38,9 @@ from flows.protocol import Protocol
 from flows.runners import THREADS, task_runner
 from flows.server import configure
 from flows.stages import chosen
+from storage.errors import InputError, full
 from storage.lake import Lake
-from tasks.llm.budget import budget
+from tasks.llm.budget import BudgetStop, budget
 from tasks.llm.spent import spent
 
 
@@ -150,7 +151,8 @@ def run_flow(
 ) -> dict[str, Any]:
     """The summary of the benchmark flow, run in this process.
 
-    Raises `StillSealed` before any server is started for a sealed split without a freeze.
+    Raises `StillSealed` before any server is started for a sealed split without a freeze, and `InputError` where the
+    disk is full, whichever of a run's parts met that first.
     """
     refuse_closed(said, freeze, identity)
     configure(Lake(root).prefect, verbose=verbose)
@@ -163,8 +165,16 @@ def run_flow(
     where = task_runner(runner, workers)
 
     told = tags("suffice", said.name, said.data.split)
-    with ends_at_once(), shown(Console(stderr=True), quiet=quiet), told:
-        summary: dict[str, Any] = benchmark.with_options(task_runner=where)(said, root, stages, freeze, identity)
+    main = benchmark.with_options(task_runner=where)
+    try:
+        with ends_at_once(), shown(Console(stderr=True), quiet=quiet), told:
+            summary: dict[str, Any] = main(said, root, stages, freeze, identity)
+    except (InputError, BudgetStop):
+        raise
+    except Exception as error:
+        if Lake(root).is_full():
+            raise full(root) from error
+        raise
     return summary
 
 
