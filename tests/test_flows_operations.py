@@ -86,6 +86,18 @@ def test_prefect_is_told_that_a_killed_run_crashed(server: None, tmp_path: Path)
     _show_as_crashed(Start(**{**vars(start), "flow_run": uuid4()}))
 
 
+def test_a_run_ends_by_handlers_that_wait_for_no_shard(
+    server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import flows.benchmark as main
+    from flows.ending import _end
+
+    monkeypatch.setattr(main, "_run", lambda *_: {"seen": [signal.getsignal(signal.SIGTERM) is _end]})
+    before = signal.getsignal(signal.SIGTERM)
+    assert main.benchmark(protocols.load("sample"), str(tmp_path)) == {"seen": [True]}
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 @pytest.mark.parametrize("where", ["nope", "dask://", "ray://x:1", "dasks"])
 def test_an_unknown_runner_is_one_clear_line(where: str) -> None:
     with pytest.raises(InputError, match="--runner: threads, dask, or dask://host:port"):
@@ -123,7 +135,11 @@ def test_the_shipped_deployments_name_flows_that_exist_and_parameters_that_fit()
     said = yaml.safe_load((Path(__file__).parents[1] / "prefect.yaml").read_text(encoding="utf-8"))
     for deployment in said["deployments"]:
         flow = load_flow_from_entrypoint(deployment["entrypoint"])
-        assert set(deployment["parameters"]) <= set(flow.parameters.properties)
+        shown = flow.parameters.properties
+        assert set(deployment["parameters"]) <= set(shown)
+        assert set(shown["until"]["enum"]) == {"", *STAGES}
+        assert (shown["workers"]["minimum"], shown["split"]["enum"]) == (1, ["", "open", "sealed"])
+        assert all(parameter["description"] for parameter in shown.values())
         assert deployment["parameters"]["protocol"] in protocols.shipped()
 
 
