@@ -11,7 +11,6 @@ from flows.runners import THREADS, task_runner
 from flows.stages import STAGES, chosen
 from storage.lake import Lake
 
-
 Until = Annotated[str, Field(json_schema_extra={"enum": ["", *STAGES]})]
 Runner = Annotated[str, Field(pattern="^(threads|dask|dask://.+)$")]
 Workers = Annotated[int, Field(ge=1)]

@@ -16,8 +16,8 @@ from flows.runs import begun, ended, unfinished
 from flows.stages import STAGES, chosen
 from storage.errors import InputError
 from storage.lake import Lake
-from tests.conftest import SAMPLE, write_locomo
-from tests.soak import ARMS, BUDGETS, soak, tables
+from tests.conftest import write_locomo
+from tests.soak import Endpoint, Soak, tables, write_protocol
 
 
 @pytest.fixture
@@ -28,18 +28,23 @@ def shared_server(server: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     return {**os.environ, "PREFECT_API_URL": str(PREFECT_API_URL.value())}
 
 
-def test_runs_killed_at_seeded_moments_go_on_to_the_same_tables(tmp_path: Path, shared_server: dict[str, str]) -> None:
+def test_runs_killed_at_seeded_moments_go_on_to_the_same_tables_and_pay_no_call_twice(
+    tmp_path: Path, shared_server: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from flows.benchmark import benchmark
 
-    until, name = "sufficiency", "sample-1"
-    said = protocols.load(
-        "sample", {"data.path": str(SAMPLE), "data.conversations": [name], "arms": [*ARMS], "budgets": [*BUDGETS]}
-    )
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    until, endpoint = "sufficiency", Endpoint()
+    with endpoint.served() as url:
+        protocol = write_protocol(tmp_path / "soak.toml", url, conversations=["sample-1"])
 
-    def finish(lake: Path) -> None:
-        benchmark(said, str(Lake.open(lake).root), chosen(None, until))
+        def finish(lake: Path) -> None:
+            benchmark(protocols.load(str(protocol)), str(Lake.open(lake).root), chosen(None, until))
 
-    soak(tmp_path, 5, 1, shared_server, options=["--until", until, "--conversations", name], finish=finish)
+        environment = {**shared_server, "OPENAI_API_KEY": "none"}
+        soak = Soak(tmp_path, protocol, endpoint, environment, options=["--until", until], finish=finish)
+        for number in (2, 4, 5, 6, 7):
+            soak.moment(number, 1)
 
 
 def test_a_run_whose_process_died_is_unfinished_until_it_is_gone_on_with(tmp_path: Path) -> None:
