@@ -6,6 +6,7 @@ from typing import Any
 from prefect import flow
 
 from flows.artifacts import keep_artifacts
+from flows.ending import ends_at_once
 from flows.evidence import compose_stage, index_stage, pool_stage, store_stage
 from flows.ingest import ingest_stage
 from flows.progress_artifact import progress_kept
@@ -44,9 +45,14 @@ def benchmark(
     `freeze` and `identity` are the files of a manifest and of an age identity: a sealed split needs both.
     Returns what each stage made and, where the report stage ran, the report's summary.
     """
+    with ends_at_once():  # within the flow, since Prefect's own handlers would wait for the shards under way
+        return _run(protocol, lake, stages, Unsealing.by(freeze, identity))
+
+
+def _run(protocol: Protocol, lake: str, stages: tuple[str, ...], unsealing: Unsealing | None) -> dict[str, Any]:
     run, log = begun(lake, protocol, stages), Log()
     with progress_kept(protocol.name, stages):
-        plan, dataset = ingest_stage(protocol, lake, log, Unsealing.by(freeze, identity))
+        plan, dataset = ingest_stage(protocol, lake, log, unsealing)
         for name, stage in _BETWEEN.items():
             if name in stages:
                 stage(plan, log)

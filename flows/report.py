@@ -22,7 +22,18 @@ from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
 from reports.sealing import Sealing, optimism
 from storage.digests import digest, short
 from storage.lake import Lake
-from storage.schemas import ANSWERS, HOLDINGS, IMPORTED, RANKINGS, SCORES, SELECTIONS, STATES, SUFFICIENCY, VERDICTS
+from storage.schemas import (
+    ANSWERS,
+    HOLDINGS,
+    IMPORTED,
+    RANKINGS,
+    RESIDENT,
+    SCORES,
+    SELECTIONS,
+    STATES,
+    SUFFICIENCY,
+    VERDICTS,
+)
 from storage.tables import write_whole
 from tasks import arms as planned
 from tasks import specs
@@ -100,6 +111,7 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
         tables += [
             lake.table(HOLDINGS, store.store),
             lake.table(IMPORTED, store.store),
+            lake.table(RESIDENT, store.store),
             lake.table(STATES, store.store),
             *(lake.table(SELECTIONS, address) for address in store.selections),
             lake.table(SCORES, store.scores),
@@ -204,7 +216,7 @@ _SHOWN = {
 }
 
 
-_REALISED = {"records": "records", "tokens": "tokens", "calls": "calls", "asks": "asks", "over_budget": "stopped"}
+_REALISED = {name: name for name in ("records", "tokens", "resident", "calls", "asks")} | {"over_budget": "stopped"}
 
 
 def _headline(table: Path, results: Results) -> list[dict[str, Any]]:

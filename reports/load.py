@@ -9,7 +9,18 @@ from reports.results import Arm
 from storage.digests import digest
 from storage.holdings import imported, records
 from storage.lake import Lake
-from storage.schemas import ANSWERS, GOLD, QUESTIONS, RANKINGS, SCORES, SELECTIONS, STATES, SUFFICIENCY, VERDICTS
+from storage.schemas import (
+    ANSWERS,
+    GOLD,
+    QUESTIONS,
+    RANKINGS,
+    RESIDENT,
+    SCORES,
+    SELECTIONS,
+    STATES,
+    SUFFICIENCY,
+    VERDICTS,
+)
 
 BASELINE = "hybrid"
 
@@ -65,7 +76,11 @@ def load(
     expected = pl.DataFrame({"arm": [arm.label for arm in arms]}, schema={"arm": pl.String}).join(
         questions.select("question_id", "conversation_id", "kind"), how="cross"
     )
-    per_store = [_selected(lake, store, arms, addresses) for store in addresses.stores]
+    owners = questions.select("question_id", "conversation_id")
+    per_store = [
+        _selected(lake, store, arms, addresses).join(_resident(lake, store, owners), on="question_id", how="left")
+        for store in addresses.stores
+    ]
     selected = pl.concat(per_store) if per_store else pl.DataFrame()
     cells = expected.join(selected.drop("trace"), on=["arm", "question_id"], how="left", maintain_order="left")
     cells = cells.join(_replaced(selected, arms), on=["arm", "question_id"], how="left", maintain_order="left")
@@ -123,6 +138,17 @@ def _selected(lake: Lake, store: StoreAddresses, arms: Sequence[Arm], addresses:
         .join(scores, on=key, how="left")
         .join(rankings, on=["arm", "question_id"], how="left")
     )
+
+
+def _resident(lake: Lake, store: StoreAddresses, owners: pl.DataFrame) -> pl.DataFrame:
+    """Tokens that a store shows before the evidence of each question; null where it holds no such context at all."""
+    rows = lake.table(RESIDENT, store.store).read(["conversation_id", "question_id", "tokens"])
+    if rows.is_empty():
+        return owners.select("question_id", resident=pl.lit(None, pl.Int64))
+    every = rows.filter(pl.col("question_id").is_null()).group_by("conversation_id").agg(every=pl.col("tokens").sum())
+    own = rows.drop_nulls("question_id").group_by("question_id").agg(own=pl.col("tokens").sum())
+    shown = owners.join(every, on="conversation_id", how="left").join(own, on="question_id", how="left")
+    return shown.select("question_id", resident=pl.sum_horizontal("every", "own").cast(pl.Int64))
 
 
 def _replaced(selected: pl.DataFrame, arms: Sequence[Arm]) -> pl.DataFrame:

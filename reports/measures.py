@@ -9,6 +9,7 @@ BASELINE_READER = "hybrid"
 COSTS: Mapping[str, str] = {
     "records": "Records: in the evidence of a question, mean",
     "tokens": "Tokens: in the evidence of a question, mean",
+    "resident": "Resident: tokens that the store's system shows before the evidence of a question, not in Tokens, mean",
     "calls": "Calls: access calls for a question, mean",
     "asks": "Asks: times a model is asked for a question, mean",
     "replaced": f"Replaced, %: share of the evidence that {BASELINE_READER} at the same budget does not hold",
@@ -19,7 +20,7 @@ LATENCIES: Mapping[str, tuple[str, float]] = {
 }
 STOPPED = "over_budget"
 STOPPED_TITLE = "Stopped: questions on which the reader asked for more than its budget and was stopped, count"
-REALISED = ("records", "tokens", "calls", "asks", STOPPED)
+REALISED = ("records", "tokens", "resident", "calls", "asks", STOPPED)
 
 
 class Measure(NamedTuple):
@@ -69,9 +70,10 @@ def known_metrics(results: Results) -> list[str]:
 
 
 def costs(results: Results) -> Mapping[str, str]:
-    """The costs that the run knows: asks of a model only where an arm may ask one."""
-    asked = "asks" in results.cells.columns and results.cells["asks"].count() > 0
-    return {name: title for name, title in COSTS.items() if name != "asks" or asked}
+    """The costs that the run knows: resident tokens and asks of a model only where some cell has any."""
+    cells = results.cells
+    some = {name for name in ("resident", "asks") if name in cells.columns and cells[name].count() > 0}
+    return {name: title for name, title in COSTS.items() if name in some or name not in ("resident", "asks")}
 
 
 def judged_measures(judge: str) -> tuple[Measure, Measure]:
