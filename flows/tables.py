@@ -14,6 +14,7 @@ from reports.comparisons import compare
 from reports.drawing import Figure
 from reports.latency_grid import latency_grid
 from reports.overview_figures import overview
+from reports.paper_figures import paper_figures
 from reports.paper_files import FORMATS, reading, write_tables
 from reports.paper_lookup import Ran
 from reports.paper_tables import PaperTable, build
@@ -57,7 +58,7 @@ def tables(
         raise InputError(f"--format: some of {', '.join(FORMATS)} expected, {strange[0]!r} found")
     ran = _ran(protocol, lake, unsealing, _bench(bench))
     found = build(ran, [printed()[name] for name in chosen])
-    figures = _figures(ran) if not wanted else []
+    figures = [*([] if wanted else _figures(ran)), *paper_figures(found)]
     folder = out or Lake(lake).reports / f"{protocol.name}-tables"
     summary = {
         "Run": protocol.name,

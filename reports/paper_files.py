@@ -62,15 +62,17 @@ def write_tables(
     """Write tables in the given `FORMATS` and figures into `folder`, each file whole or not at all.
 
     Returns name → path: `tables.html` holds all; `bfr.table16.md`, `.csv`, `.tex` one table each; a figure has its
-    `.svg`, `.png` and `.csv`.
+    `.svg`, `.png` and `.csv`, and one that is called as a table stands above it.
     """
     shown = [show(table) for table in tables]
     pages = _templates()
-    view = {"title": title, "summary": summary, "notation": NOTATION}
     drawn = [(figure, inline(figure.svg)) for figure in figures]
+    above = {figure.name: (figure, svg) for figure, svg in drawn if figure.name in {table.name for table in tables}}
+    view: dict[str, Any] = {"title": title, "summary": summary, "notation": NOTATION, "above": above}
+    view["figures"] = [each for each in drawn if each[0].name not in above]
     texts = {}
     if "html" in formats:
-        texts["tables.html"] = pages.get_template("paper_tables.html.j2").render(view, tables=shown, figures=drawn)
+        texts["tables.html"] = pages.get_template("paper_tables.html.j2").render(view, tables=shown)
     for name, ending in (("md", "md"), ("latex", "tex")):
         if name in formats:
             page = pages.get_template(f"paper_table.{ending}.j2")
