@@ -32,8 +32,9 @@ def ends_at_once() -> Iterator[None]:
 
 def _end(number: int, frame: FrameType | None) -> None:
     signal.signal(number, signal.SIG_IGN)
-    sys.stderr.write("\nsuffice: interrupted; what was computed is kept, run again to go on\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # the terminal may be closed
+        sys.stderr.write("\nsuffice: interrupted; what was computed is kept, run again to go on\n")
+        sys.stderr.flush()
     telling = threading.Thread(target=_cancel, args=(_flow_run(),), daemon=True)
     telling.start()
     telling.join(SECONDS)
@@ -60,8 +61,9 @@ def _cancel(flow_run: UUID | None) -> None:
 
 
 def _stop_embedded_server() -> None:
-    from prefect.server.api.server import SubprocessASGIServer
-
-    for server in list(SubprocessASGIServer._instances.values()):
+    started = sys.modules.get("prefect.server.api.server")  # seconds of imports where this process started none
+    if started is None:
+        return
+    for server in list(started.SubprocessASGIServer._instances.values()):
         if server.server_process:
             server.server_process.kill()

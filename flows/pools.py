@@ -43,9 +43,19 @@ def import_pool(
 
 
 def export_pool(
-    protocol: Protocol, lake: str, system: str, to: str, size: int, run: str, unsealing: Unsealing | None = None
+    protocol: Protocol,
+    lake: str,
+    system: str,
+    to: str,
+    size: int,
+    run: str,
+    unsealing: Unsealing | None = None,
+    model: str = "",
 ) -> dict[str, Any]:
-    """Let a system that is installed search the protocol's questions in its first store's records; write the pool."""
+    """Let a system that is installed search the protocol's questions in its first store's records; write the pool.
+
+    `model`: a model of the protocol with which the system extracts facts from the records first.
+    """
     if system != "mem0":
         raise InputError(
             f"pool export: mem0 expected, {system!r} found; other systems' dumps come in with import --from"
@@ -56,9 +66,11 @@ def export_pool(
     from tasks.imported.mem0 import export
 
     plan = plan_of(protocol, lake, unsealing)
-    files, active = export(plan, plan.stores[0], size, run or "mem0")
+    if model:
+        plan.model(model)
+    files, told = export(plan, plan.stores[0], size, run or "mem0", model)
     _put(files, to)
-    return {**facts(to, checked(to, known(plan)), plan), "scored by": active}
+    return {**facts(to, checked(to, known(plan)), plan), **told}
 
 
 def plan_of(protocol: Protocol, lake: str, unsealing: Unsealing | None = None) -> Plan:

@@ -1,14 +1,19 @@
 """The main job with plain parameters: what deployments and schedules run."""
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from prefect import flow, tags
+from pydantic import Field
 
 from flows import protocol as protocols
 from flows.benchmark import benchmark
 from flows.runners import THREADS, task_runner
-from flows.stages import chosen
+from flows.stages import STAGES, chosen
 from storage.lake import Lake
+
+Until = Annotated[str, Field(json_schema_extra={"enum": ["", *STAGES]})]
+Runner = Annotated[str, Field(pattern="^(threads|dask|dask://.+)$")]
+Workers = Annotated[int, Field(ge=1)]
 
 
 @flow(name="suffice", flow_run_name="{protocol}", persist_result=False, log_prints=False)
@@ -16,11 +21,11 @@ def scheduled(
     protocol: str,
     data: str = "",
     lake: str = "lake",
-    until: str = "",
+    until: Until = "",
     settings: dict[str, Any] | None = None,
-    runner: str = THREADS,
-    workers: int = 2,
-    split: str = "",
+    runner: Runner = THREADS,
+    workers: Workers = 2,
+    split: Literal["", "open", "sealed"] = "",
     freeze: str = "",
     identity: str = "",
 ) -> dict[str, Any]:

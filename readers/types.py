@@ -21,6 +21,9 @@ class OverBudget(RuntimeError):
         self.limit = limit
         super().__init__(f"budget: at most {limit} {what}, one more was asked for")
 
+    def __reduce__(self) -> tuple[type["OverBudget"], tuple[str, int]]:
+        return OverBudget, (self.what, self.limit)
+
 
 class ModelFailed(RuntimeError):
     """A model that a reader asked gave no reply. The question is not read then: a later run asks again."""

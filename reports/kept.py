@@ -14,7 +14,8 @@ from storage.tables import write_whole
 
 FILE = "cells.parquet"
 _OWN = ("arm", "question_id", "conversation_id", "kind")
-_MEASURED = (*EVIDENCE_METRICS, "records", "tokens", "calls", "asks", "replaced", "latency_ms", "stop_reason")
+_COSTS = ("records", "tokens", "resident", "calls", "asks", "replaced", "latency_ms", "stop_reason")
+_MEASURED = (*EVIDENCE_METRICS, *_COSTS)
 _SETTINGS = ("name", "title", "split", "benchmark", "offline", "seed", "samples", "metric")
 _LISTS = ("kinds", "judges", "apart", "primary")
 

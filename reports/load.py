@@ -9,7 +9,18 @@ from reports.results import Arm
 from storage.digests import digest
 from storage.holdings import imported, records
 from storage.lake import Lake
-from storage.schemas import ANSWERS, GOLD, QUESTIONS, RANKINGS, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.schemas import (
+    ANSWERS,
+    GOLD,
+    QUESTIONS,
+    RANKINGS,
+    RESIDENT,
+    SCORES,
+    SELECTIONS,
+    STATES,
+    SUFFICIENCY,
+    VERDICTS,
+)
 
 BASELINE = "hybrid"
 
@@ -27,7 +38,10 @@ class StoreAddresses:
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a run's tables lie; `verdicts`: judge → address. `question_ids` are expected, in benchmark order."""
+    """Where a run's tables lie; `verdicts`: judge → address. `question_ids` are expected, in benchmark order.
+
+    `sufficiency`: of what the panel said, None where no panel judges it.
+    """
 
     dataset: str
     gold: str
@@ -35,6 +49,7 @@ class Addresses:
     verdicts: Mapping[str, str]
     stores: Sequence[StoreAddresses]
     question_ids: Sequence[str]
+    sufficiency: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,10 +76,15 @@ def load(
     expected = pl.DataFrame({"arm": [arm.label for arm in arms]}, schema={"arm": pl.String}).join(
         questions.select("question_id", "conversation_id", "kind"), how="cross"
     )
-    per_store = [_selected(lake, store, arms, addresses) for store in addresses.stores]
+    owners = questions.select("question_id", "conversation_id")
+    per_store = [
+        _selected(lake, store, arms, addresses).join(_resident(lake, store, owners), on="question_id", how="left")
+        for store in addresses.stores
+    ]
     selected = pl.concat(per_store) if per_store else pl.DataFrame()
     cells = expected.join(selected.drop("trace"), on=["arm", "question_id"], how="left", maintain_order="left")
     cells = cells.join(_replaced(selected, arms), on=["arm", "question_id"], how="left", maintain_order="left")
+    cells = _sufficient(lake, addresses, cells)
     cells = _answered(lake, addresses, cells) if addresses.verdicts else _unasked(cells)
     verdicts = _verdicts(lake, addresses, cells)
     return Frames(
@@ -120,6 +140,17 @@ def _selected(lake: Lake, store: StoreAddresses, arms: Sequence[Arm], addresses:
     )
 
 
+def _resident(lake: Lake, store: StoreAddresses, owners: pl.DataFrame) -> pl.DataFrame:
+    """Tokens that a store shows before the evidence of each question; null where it holds no such context at all."""
+    rows = lake.table(RESIDENT, store.store).read(["conversation_id", "question_id", "tokens"])
+    if rows.is_empty():
+        return owners.select("question_id", resident=pl.lit(None, pl.Int64))
+    every = rows.filter(pl.col("question_id").is_null()).group_by("conversation_id").agg(every=pl.col("tokens").sum())
+    own = rows.drop_nulls("question_id").group_by("question_id").agg(own=pl.col("tokens").sum())
+    shown = owners.join(every, on="conversation_id", how="left").join(own, on="question_id", how="left")
+    return shown.select("question_id", resident=pl.sum_horizontal("every", "own").cast(pl.Int64))
+
+
 def _replaced(selected: pl.DataFrame, arms: Sequence[Arm]) -> pl.DataFrame:
     """Share of each selection that the baseline held to the same bound over the same store does not hold."""
     place = pl.DataFrame(
@@ -134,6 +165,15 @@ def _replaced(selected: pl.DataFrame, arms: Sequence[Arm]) -> pl.DataFrame:
     size = pl.col("record_ids").list.len()
     share = pl.when(size > 0).then(outside / size)
     return pairs.select("arm", "question_id", replaced=share.cast(pl.Float64))
+
+
+def _sufficient(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataFrame:
+    """What the panel said of each cell's evidence; null where there is no panel or it has not judged that state."""
+    if addresses.sufficiency is None:
+        return cells.with_columns(sufficiency=pl.lit(None, pl.String))
+    said = lake.table(SUFFICIENCY, addresses.sufficiency).read(["question_id", "evidence_hash", "label"])
+    said = said.rename({"label": "sufficiency"})
+    return cells.join(said, on=["question_id", "evidence_hash"], how="left", maintain_order="left")
 
 
 def _answered(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataFrame:

@@ -55,8 +55,10 @@ class Results:
     `cells`: one row for every expected (arm, question): `arm, question_id, conversation_id, kind: String`;
     `evidence_hash: String?`; `records, tokens, calls: Int64?`; `latency_ms: Float64?`; `stop_reason: String?`
     (`over_budget`: the reader asked for more than its budget and was stopped); `asks: Int64?` of a model, if any;
+    `resident: Int64?` tokens that an imported store shows before the evidence, if any, which are not in `tokens`;
     the names of `EVIDENCE_METRICS: Float64?` in [0, 1], null where undefined (no gold) or missing;
     `replaced: Float64?` in [0, 1], share of the evidence that `hybrid` at the same budget does not hold;
+    `sufficiency: String?` (sufficient, insufficient, uncertain), null where no panel judged the evidence;
     `answer: String?`, `answer_status: String?` (ok, parse_failed, refused, truncated, failed).
     `verdicts`: one row for every expected (arm, question, judge): `arm, question_id, judge, status: String`
     (`ok`, …, or `missing`), `score: Float64?` in [0, 1].

@@ -25,6 +25,7 @@ from storage.places import is_remote
 from storage.schemas import CALLS
 
 Row = dict[str, Any]
+SPENT = ("purpose", "model", "attempts", "prompt_tokens", "completion_tokens", "cost", "answered_at")
 
 
 class Ledger:
@@ -37,6 +38,7 @@ class Ledger:
         self._lock = threading.RLock()
         self._syncing = threading.Lock()
         self._unsent: list[Row] = []
+        self._wrote: list[Row] = []
         self._answered: dict[str, Row] = {}
         self._folded: set[Path] = set()
         self._read_to: dict[Path, int] = {}
@@ -61,6 +63,7 @@ class Ledger:
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Give rows to the system: they outlive this process from now on, and the machine from `sync` on."""
         with self._lock:
+            self._wrote += ({name: row[name] for name in SPENT} for row in rows)
             if self._remote:
                 self._unsent += map(dict, rows)
                 return
@@ -92,6 +95,12 @@ class Ledger:
                 .sort("answered_at", "request", maintain_order=True)
                 .unique(["request", "status"], keep="first", maintain_order=True)
             )
+
+    def wrote(self) -> pl.DataFrame:
+        """The columns `SPENT` of the calls that were kept through this object, in that order."""
+        types = pl.DataFrame(CALLS.schema.empty_table()).select(SPENT).schema
+        with self._lock:
+            return pl.DataFrame(self._wrote, types)
 
     def fold(self, *, own: bool = False) -> int:
         """Move the segments of ended processes (`own`: and of this one) into the table; returns the rows moved.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from storage.schemas import TableSpec
 from storage.tables import KeyedTable, write_whole
 
 SCHEMA_VERSION = 2
+_ROOM = 1 << 20  # bytes without which the server's database, which lies in the lake, fails too
 
 
 class Lake:
@@ -72,6 +74,10 @@ class Lake:
         if not is_remote(self.root):
             with suppress(OSError):  # gone, or another run writes into it
                 written.folder.rmdir()
+
+    def is_full(self) -> bool:
+        """Whether the disk of a lake that is a folder has hardly any room left."""
+        return not is_remote(self.root) and shutil.disk_usage(self.root).free < _ROOM
 
     @property
     def vectors(self) -> Path:

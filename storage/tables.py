@@ -32,11 +32,8 @@ class CorruptPart(InputError):
     """A part file that cannot be read; `path` names it."""
 
     def __init__(self, path: Path, cause: str) -> None:
-        self.path, self._cause = path, cause
+        self.path = path
         super().__init__(f"{path}: a readable Parquet part expected, {cause} found; delete this file and run again")
-
-    def __reduce__(self) -> tuple[type["CorruptPart"], tuple[Path, str]]:
-        return CorruptPart, (self.path, self._cause)  # a worker of a cluster sends it to the run
 
 
 class KeyedTable:

@@ -161,3 +161,33 @@ def test_a_full_disk_ends_the_command_with_one_line_and_code_2(
         "suffice: lake/calls/segments/1.jsonl: room to write expected, the disk is full; free some and run again to "
         "go on\n"
     )
+
+
+def test_a_failure_of_another_program_on_a_full_disk_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows import benchmark
+    from flows.commands import run
+
+    def failing(**options: object) -> Callable[..., None]:
+        def flow(*given: object) -> None:
+            raise RuntimeError("status 500, says the server whose database lies in the lake")
+
+        return flow
+
+    monkeypatch.setattr(benchmark.benchmark, "with_options", failing)
+    monkeypatch.setattr(run, "configure", lambda *_, **options: None)
+    lake = str(Lake.open(tmp_path / "lake").root)
+    said = protocols.load("sample", {"data.path": "sample"})
+    with pytest.raises(RuntimeError, match="status 500"):
+        run.run_flow(said, lake, ("report",), quiet=True, verbose=False)
+    monkeypatch.setattr(Lake, "is_full", lambda lake: True)
+    with pytest.raises(InputError, match=r"lake: room to write expected, the disk is full"):
+        run.run_flow(said, lake, ("report",), quiet=True, verbose=False)
+
+
+def test_a_lake_is_full_where_its_disk_is(small_disk: Path) -> None:
+    lake = Lake(small_disk)
+    assert not lake.is_full()
+    (small_disk / "filler").write_bytes(bytes(5 << 19))
+    assert lake.is_full() and not Lake("s3://bucket/lake").is_full()

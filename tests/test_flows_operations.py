@@ -1,6 +1,9 @@
 """Runs that are killed, resumed, scheduled, or spread over a cluster end in the same tables."""
 
+import json
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -10,14 +13,16 @@ from uuid import uuid4
 
 import pytest
 
+from flows import cli
 from flows import protocol as protocols
 from flows.runners import task_runner
 from flows.runs import begun, ended, unfinished
 from flows.stages import STAGES, chosen
 from storage.errors import InputError
 from storage.lake import Lake
-from tests.conftest import SAMPLE, write_locomo
-from tests.soak import ARMS, BUDGETS, soak, tables
+from storage.upkeep import clean, verify
+from tests.conftest import conversation, write_locomo
+from tests.soak import Endpoint, Soak, _compare, strays, tables, write_protocol
 
 
 @pytest.fixture
@@ -28,18 +33,103 @@ def shared_server(server: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     return {**os.environ, "PREFECT_API_URL": str(PREFECT_API_URL.value())}
 
 
-def test_runs_killed_at_seeded_moments_go_on_to_the_same_tables(tmp_path: Path, shared_server: dict[str, str]) -> None:
+def test_runs_killed_at_seeded_moments_go_on_to_the_same_tables_and_pay_no_call_twice(
+    tmp_path: Path, shared_server: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from flows.benchmark import benchmark
 
-    until, name = "sufficiency", "sample-1"
-    said = protocols.load(
-        "sample", {"data.path": str(SAMPLE), "data.conversations": [name], "arms": [*ARMS], "budgets": [*BUDGETS]}
-    )
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    until, endpoint = "sufficiency", Endpoint()
+    with endpoint.served() as url:
+        protocol = write_protocol(tmp_path / "soak.toml", url, conversations=["sample-1"])
 
-    def finish(lake: Path) -> None:
-        benchmark(said, str(Lake.open(lake).root), chosen(None, until))
+        def finish(lake: Path) -> None:
+            benchmark(protocols.load(str(protocol)), str(Lake.open(lake).root), chosen(None, until))
 
-    soak(tmp_path, 5, 1, shared_server, options=["--until", until, "--conversations", name], finish=finish)
+        environment = {**shared_server, "OPENAI_API_KEY": "none"}
+        soak = Soak(tmp_path, protocol, endpoint, environment, options=["--until", until], finish=finish)
+        for number in (2, 4, 5, 6, 7):
+            soak.moment(number, 1)
+
+
+SMALL = {"stores.0.encoder": "hashed", "budgets": ["k2"]}
+FEW, OTHERS = ["hybrid", "oracle"], ["hybrid", "mem_pursuit", "dense"]
+
+
+def _small(data: Path, arms: list[str]) -> protocols.Protocol:
+    return protocols.load("sample", {**SMALL, "data.path": str(data), "arms": arms})
+
+
+def _command(data: Path, lake: Path, arms: list[str]) -> list[str]:
+    said = {**SMALL, "arms": arms}
+    changes = [part for key, value in said.items() for part in ("--set", f"{key}={json.dumps(value)}")]
+    return ["run", "sample", "--data", str(data), "--lake", str(lake), *changes]
+
+
+def test_processes_that_run_on_one_lake_at_once_end_in_the_tables_of_runs_one_after_the_other(
+    tmp_path: Path, shared_server: dict[str, str]
+) -> None:
+    from flows.benchmark import benchmark
+
+    data = write_locomo(tmp_path / "data.json", *map(conversation, ("c1", "c2", "c3")))
+    shared, alone = (str(Lake.open(tmp_path / name).root) for name in ("shared", "alone"))
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", *_command(data, Path(shared), arms)],
+            env=shared_server,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+        for arms in (FEW, OTHERS)
+    ]
+    for arms in (FEW, OTHERS):
+        benchmark(_small(data, arms), alone, STAGES)
+    for process in started:  # the first of the same protocol, the second of another one
+        assert process.stderr is not None
+        assert "ingest" in process.stderr.readline()
+    benchmark(_small(data, FEW), shared, STAGES)
+    ended = [(process.communicate(timeout=120)[1], process.returncode) for process in started]
+    assert [code for _, code in ended] == [0, 0], ended
+    _compare(tables(Path(alone)), tables(Path(shared)))
+    clean(Lake(shared), 0)
+    assert verify(Lake(shared)).findings == () and strays(Path(shared)) == []
+
+
+def test_a_whole_run_on_a_full_disk_is_one_line_and_goes_on_once_there_is_room(
+    tmp_path: Path, server: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No file may be longer than a limit, which the system tells like a full disk; it rises until the run ends.
+
+    The index alone has room at once: what LanceDB has written half it reads again, and tells that of its reading.
+    """
+    data = write_locomo(tmp_path / "data.json", *map(conversation, ("c1", "c2")))
+
+    def run(lake: str, limit: int, *more: str) -> int | str | None:
+        monkeypatch.setattr(sys, "argv", ["suffice", *_command(data, tmp_path / lake, FEW), *more])
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+        try:
+            cli.main()
+        except SystemExit as ended:
+            return ended.code
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        raise AssertionError("the command ends with a code")
+
+    stopped = []
+    for limit in (2_000, 7_000, 30_000):
+        assert run("small", limit) == 2
+        *stages, last = capsys.readouterr().err.splitlines()
+        assert re.fullmatch(r"suffice: \S+: room to write expected, the disk is full; free some and run .*", last)
+        assert not any("Error" in line or "Traceback" in line for line in stages)
+        stopped.append(len(stages))
+        if len(stopped) == 1:
+            assert run("small", resource.RLIM_INFINITY, "--until", "index") == 0
+            capsys.readouterr()
+    assert stopped == sorted(stopped) and stopped[0] < stopped[-1], "each run went on from where the last one was"
+    assert run("small", resource.RLIM_INFINITY) == run("alone", resource.RLIM_INFINITY) == 0
+    _compare(tables(tmp_path / "alone"), tables(tmp_path / "small"))
 
 
 def test_a_run_whose_process_died_is_unfinished_until_it_is_gone_on_with(tmp_path: Path) -> None:
@@ -86,6 +176,18 @@ def test_prefect_is_told_that_a_killed_run_crashed(server: None, tmp_path: Path)
     _show_as_crashed(Start(**{**vars(start), "flow_run": uuid4()}))
 
 
+def test_a_run_ends_by_handlers_that_wait_for_no_shard(
+    server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import flows.benchmark as main
+    from flows.ending import _end
+
+    monkeypatch.setattr(main, "_run", lambda *_: {"seen": [signal.getsignal(signal.SIGTERM) is _end]})
+    before = signal.getsignal(signal.SIGTERM)
+    assert main.benchmark(protocols.load("sample"), str(tmp_path)) == {"seen": [True]}
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 @pytest.mark.parametrize("where", ["nope", "dask://", "ray://x:1", "dasks"])
 def test_an_unknown_runner_is_one_clear_line(where: str) -> None:
     with pytest.raises(InputError, match="--runner: threads, dask, or dask://host:port"):
@@ -123,7 +225,11 @@ def test_the_shipped_deployments_name_flows_that_exist_and_parameters_that_fit()
     said = yaml.safe_load((Path(__file__).parents[1] / "prefect.yaml").read_text(encoding="utf-8"))
     for deployment in said["deployments"]:
         flow = load_flow_from_entrypoint(deployment["entrypoint"])
-        assert set(deployment["parameters"]) <= set(flow.parameters.properties)
+        shown = flow.parameters.properties
+        assert set(deployment["parameters"]) <= set(shown)
+        assert set(shown["until"]["enum"]) == {"", *STAGES}
+        assert (shown["workers"]["minimum"], shown["split"]["enum"]) == (1, ["", "open", "sealed"])
+        assert all(parameter["description"] for parameter in shown.values())
         assert deployment["parameters"]["protocol"] in protocols.shipped()
 
 

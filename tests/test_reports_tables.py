@@ -5,16 +5,16 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from reports.grid import ALL
+from reports.measures import measures
 from reports.results import EVIDENCE_METRICS, Arm, Results
 from reports.tables import (
-    ALL,
     PRIMARY,
     Cell,
     baseline_of,
     budget_words,
     clustered_rows,
     main_rows,
-    measures,
     mixed_group,
     series_of,
     summarise,
@@ -235,11 +235,14 @@ def test_stopped_cells_are_counted_by_arm() -> None:
     assert found[Cell("hybrid@k10", ALL, "over_budget")].value == 0
 
 
-def test_asks_of_a_model_are_a_measure_only_where_some_arm_has_them() -> None:
+def test_asks_and_resident_tokens_are_measures_only_where_some_arm_has_them() -> None:
     made = two_arms({"hybrid": [1.0, 0.0]}, conversations=["a", "b"])
     assert "asks" not in {measure.name for measure in summarise(made).measures}
     asked = replace(made, cells=made.cells.with_columns(asks=pl.Series([2, 4])))
     assert summarise(asked).estimates[Cell("hybrid@k10", ALL, "asks")].value == 3
+    assert "resident" not in {measure.name for measure in summarise(asked).measures}
+    shown = replace(made, cells=made.cells.with_columns(resident=pl.Series([30, 31])))
+    assert summarise(shown).estimates[Cell("hybrid@k10", ALL, "resident")].value == 30.5
 
 
 def test_a_series_is_the_label_without_its_budget() -> None:

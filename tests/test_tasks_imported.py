@@ -30,7 +30,7 @@ from tasks.judge import score
 from tasks.oracle import compose_oracle
 from tasks.plan import Plan, StorePlan
 from tests.conftest import conversation, write_locomo
-from tests.pool_fixture import TEXTS, VECTORS, pool, queries, row, write_pool
+from tests.pool_fixture import TEXTS, VECTORS, pool, queries, resident, row, write_pool
 
 ARMS = ["hybrid", "mem_pursuit", "mmr", "bm25", "oracle", "full_context@all"]
 
@@ -156,6 +156,22 @@ def test_resident_context_stands_before_the_records_of_every_arm_and_out_of_budg
     conversation = Conversation.load(plan, store, "c1")
     assert conversation.line_digests["c1/resident/1"] == line_digest(shown["c1/resident/1"])
     assert "c1/resident/0" not in conversation.library.places, "no view reaches it"
+
+
+def test_a_report_tells_resident_tokens_beside_those_of_the_evidence(tmp_path: Path) -> None:
+    from flows.report import _shown, frames_of
+
+    told: list[dict[tuple[str, str], list[int | None]]] = []
+    for name, shown in (("pool", True), ("plain", False)):
+        plan = _plan(tmp_path, write_pool(tmp_path / name, pool(), queries(), shown=shown))
+        _run(plan)
+        cells = frames_of(plan, [_shown(arm) for arm in plan.arms]).cells
+        rows = cells.select("arm", "question_id", "resident", "tokens", "records").iter_rows()
+        told.append({(arm, question): counts for arm, question, *counts in rows})
+    every, own = count_tokens([held["text"] for held in resident()])
+    for (arm, question), (before, *counts) in told[0].items():
+        assert before == every + own * (question == "c1/q1")
+        assert told[1][arm, question] == [None, *counts], "tokens and records are those of a store without it"
 
 
 def test_a_conversation_of_which_the_system_found_nothing_has_empty_evidence(tmp_path: Path) -> None:

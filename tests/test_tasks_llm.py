@@ -13,12 +13,15 @@ from typing import Any
 
 import pytest
 
+from storage.calls import Ledger
 from storage.errors import InputError
+from storage.lake import Lake
 from tasks.llm import BudgetStop, EndpointError, Message, Model, Reply, Request, ask, budget, ledger
 from tasks.llm.faults import fault
 from tasks.llm.lanes import Lane, Pace
 from tasks.llm.patience import Policy
 from tasks.llm.prices import Price, cost, price
+from tasks.llm.rows import to_call, to_row
 from tasks.llm.spent import spent
 from tests.fault_server import (
     CUT,
@@ -427,3 +430,17 @@ def test_what_a_run_spent_is_told_by_purpose_and_an_unknown_price_is_no_price(
     assert answered.cost == pytest.approx(sum(prompt + 2 * reply for prompt, reply in tokens) / 1e6)
     assert judged[:3] == ("judge", "m2", 1) and judged.cost is None
     assert spent(str(tmp_path), datetime.now(UTC)) == []
+
+
+def test_what_another_run_asks_at_that_time_is_not_told_as_ones_own(endpoint: FaultServer, tmp_path: Path) -> None:
+    since = datetime.now(UTC)
+    Ledger(Lake(tmp_path)).append(
+        [
+            to_row(to_call(each, endpoint.url), Reply("no", "ok", "stop"))
+            for each in requests(model(endpoint), "shared", "theirs", purpose="answer")
+        ]
+    )
+    assert spent(str(tmp_path), since) == []
+    ask(str(tmp_path), requests(model(endpoint), "shared", "ours", purpose="answer"))
+    (ours,), (every,) = spent(str(tmp_path), since), spent(str(tmp_path), since, by_all=True)
+    assert (ours.calls, every.calls) == (1, 3)

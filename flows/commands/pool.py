@@ -10,12 +10,15 @@ from flows.commands.options import (
     IdentityOption,
     JsonOption,
     LakeOption,
+    MaxCallsOption,
+    MaxCostOption,
     SetOption,
     SplitOption,
     chosen_protocol,
 )
 from flows.commands.screen import console, print_json
 from storage.errors import InputError
+from tasks.llm.budget import budget
 from tasks.sealed import Unsealing
 
 
@@ -31,6 +34,11 @@ def pool(
     to: Annotated[str, typer.Option("--to", help="The folder to write the pool to.")] = "",
     run: Annotated[str, typer.Option("--run", help="Keep this run of the pool, or name the dump's.")] = "",
     size: Annotated[int, typer.Option("--size", min=1, help="Of export: candidates a question at most.")] = 200,
+    model: Annotated[
+        str, typer.Option("--model", help="Of export: let the system extract facts with this model of the protocol.")
+    ] = "",
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
     split: SplitOption = None,
     freeze: FreezeOption = None,
     identity: IdentityOption = None,
@@ -41,7 +49,7 @@ def pool(
 
     Every row is checked; the first that does not hold is named with its column. With --from, JSON lines of the
     system's search results become a pool first. `export` lets mem0 search the protocol's own records, on this machine
-    alone.
+    alone but for calls to --model.
     """
     from flows.pools import export_pool, import_pool
 
@@ -50,7 +58,8 @@ def pool(
     chosen = chosen_protocol(protocol, data, None, None, None, set_, sealed=split, lake=lake)
     unsealing = Unsealing.by(freeze, identity)
     if what == "export":
-        told = export_pool(chosen, lake, source, to, size, run, unsealing)
+        with budget(lake, max_calls=max_calls, max_cost=max_cost):
+            told = export_pool(chosen, lake, source, to, size, run, unsealing, model)
     else:
         told = import_pool(chosen, lake, source, form, to, run, unsealing)
     if as_json:

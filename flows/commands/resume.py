@@ -14,8 +14,7 @@ from flows.commands.options import (
     VerboseOption,
     refuse_closed,
 )
-from flows.commands.run import print_summary, run_flow
-from flows.commands.screen import print_json
+from flows.commands.run import run_and_tell
 from flows.runners import THREADS
 from flows.runs import Start, unfinished
 from flows.server import configure
@@ -45,7 +44,7 @@ def resume(
         console.print(f"going on with {start.protocol.name}, begun {start.started_at:%Y-%m-%d %H:%M} UTC", style="dim")
     configure(Lake(root).prefect, verbose=verbose)
     _show_as_crashed(start)
-    summary = run_flow(
+    run_and_tell(
         start.protocol,
         root,
         start.stages,
@@ -53,13 +52,10 @@ def resume(
         identity,
         runner=runner,
         workers=workers,
-        quiet=quiet or as_json,
+        as_json=as_json,
+        quiet=quiet,
         verbose=verbose,
     )
-    if as_json:
-        print_json(summary)
-    else:
-        print_summary(summary)
 
 
 def _cut_off(root: str) -> Start:

@@ -38,8 +38,9 @@ from flows.protocol import Protocol
 from flows.runners import THREADS, task_runner
 from flows.server import configure
 from flows.stages import chosen
+from storage.errors import InputError, full
 from storage.lake import Lake
-from tasks.llm.budget import budget
+from tasks.llm.budget import BudgetStop, budget
 from tasks.llm.spent import spent
 
 
@@ -70,9 +71,8 @@ def run(
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     stages = chosen(only, until)
     root = str(Lake.open(lake).root)
-    since = datetime.now(UTC)
     with budget(root, max_calls=max_calls, max_cost=max_cost):
-        summary = run_flow(
+        run_and_tell(
             said,
             root,
             stages,
@@ -80,15 +80,10 @@ def run(
             identity,
             runner=runner,
             workers=workers,
-            quiet=quiet or as_json,
+            as_json=as_json,
+            quiet=quiet,
             verbose=verbose,
         )
-    if said.models:
-        summary |= {"calls": [row._asdict() for row in spent(root, since)]}
-    if as_json:
-        print_json(summary)
-    else:
-        print_summary(summary)
 
 
 def report(
@@ -113,7 +108,29 @@ def report(
     changes = [*(set_ or []), *(["report.mix_budgets=true"] if mix_budgets else [])]
     said = chosen_protocol(protocol, data, arms, limit, conversations, changes, sealed=split, lake=lake)
     root = str(Lake.open(lake).root)
-    summary = run_flow(said, root, ("report",), freeze, identity, quiet=quiet or as_json, verbose=verbose)
+    run_and_tell(said, root, ("report",), freeze, identity, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+def run_and_tell(
+    said: Protocol,
+    root: str,
+    stages: tuple[str, ...],
+    freeze: str | None,
+    identity: str | None,
+    *,
+    runner: str = THREADS,
+    workers: int = 1,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Run the benchmark flow in this process and print what it made and what its own calls were."""
+    since = datetime.now(UTC)
+    summary = run_flow(
+        said, root, stages, freeze, identity, runner=runner, workers=workers, quiet=quiet or as_json, verbose=verbose
+    )
+    if said.models and stages != ("report",):
+        summary |= {"calls": [row._asdict() for row in spent(root, since, by_all=runner != THREADS)]}
     if as_json:
         print_json(summary)
     else:
@@ -134,7 +151,8 @@ def run_flow(
 ) -> dict[str, Any]:
     """The summary of the benchmark flow, run in this process.
 
-    Raises `StillSealed` before any server is started for a sealed split without a freeze.
+    Raises `StillSealed` before any server is started for a sealed split without a freeze, and `InputError` where the
+    disk is full, whichever of a run's parts met that first.
     """
     refuse_closed(said, freeze, identity)
     configure(Lake(root).prefect, verbose=verbose)
@@ -147,8 +165,16 @@ def run_flow(
     where = task_runner(runner, workers)
 
     told = tags("suffice", said.name, said.data.split)
-    with ends_at_once(), shown(Console(stderr=True), quiet=quiet), told:
-        summary: dict[str, Any] = benchmark.with_options(task_runner=where)(said, root, stages, freeze, identity)
+    main = benchmark.with_options(task_runner=where)
+    try:
+        with ends_at_once(), shown(Console(stderr=True), quiet=quiet), told:
+            summary: dict[str, Any] = main(said, root, stages, freeze, identity)
+    except (InputError, BudgetStop):
+        raise
+    except Exception as error:
+        if Lake(root).is_full():
+            raise full(root) from error
+        raise
     return summary
 
 

@@ -1,7 +1,8 @@
-"""What the package `mem0ai` finds in a benchmark's records, as a pool. Nothing leaves the machine.
+"""What the package `mem0ai` finds in a benchmark's records, as a pool. Nothing leaves the machine but calls to a model.
 
-Each record is one memory as it stands (`infer=False`: no model extracts facts). Qdrant runs in this process, our
-encoder makes the vectors, telemetry is off. Source: mem0ai 2.2.1 (Apache-2.0), which scores dense candidates alone.
+Each record is one memory as it stands (`infer=False`), or a message from which mem0 extracts facts with a model of the
+protocol (`infer=True`). Qdrant runs in this process, our encoder makes the vectors, telemetry is off. Source: mem0ai
+2.2.1 (Apache-2.0), which scores dense candidates alone.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +25,7 @@ from tasks import specs
 from tasks.encoders import ENCODERS
 from tasks.imported.dumps import Files, rows
 from tasks.imported.formats import Found
+from tasks.imported.mem0_extraction import Extractor
 from tasks.plan import Plan, StorePlan
 from tasks.store import write_store
 from tasks.text import STOP_WORDS, tokens
@@ -30,27 +33,34 @@ from tasks.text import STOP_WORDS, tokens
 _K1, _B, _MEAN_LENGTH = 1.2, 0.75, 256.0
 
 
-def export(plan: Plan, store: StorePlan, size: int, run: str) -> tuple[Files, str]:
-    """The pool of the plan's questions, `size` candidates at most, and what of the scoring was active.
+def export(plan: Plan, store: StorePlan, size: int, run: str, model: str = "") -> tuple[Files, dict[str, str]]:
+    """The pool of the plan's questions, `size` candidates at most, and what of the scoring and extraction was active.
 
-    Raises `InputError` where mem0ai is not installed or already sends telemetry, and where its BM25, which fails
-    silently, scored nothing.
+    With `model`, a name of the protocol's, records are messages and candidates the facts that mem0 extracts from them;
+    a fact's sources are those of the message that was added when it came. Raises `InputError` where mem0ai is not
+    installed or already sends telemetry, and where its BM25, which fails silently, scored nothing.
     """
     write_store(plan, store)
-    files, seen = Files(), Counter[str]()
+    files, seen, asked = Files(), Counter[str](), Counter[str]()
     for conversation in plan.conversation_ids():
         records = {record.id: record for record in plan.records(store, conversation)}
         questions = plan.questions(conversation)
-        for question, found in _searched(store, list(records.values()), questions, size):
+        extractor = Extractor(plan.asking, model, version("mem0ai")) if model else None
+        for question, found in _searched(store, list(records.values()), questions, size, extractor):
             seen.update(channel for item in found for channel in item.channels)
             files.pool += rows(found, **_shared(plan, question, run))
             files.queries.append({"question_id": question.id})
+        asked += extractor.outcomes if extractor else Counter[str]()
+    told = {"extracted by": f"{model}: {asked['read']} replies, {asked['unread']} unreadable"} if model else {}
+    if not files.pool:
+        raise InputError(f"mem0: facts from some message expected, none extracted by {model}; ask another model")
     if not seen["keyword"]:
         raise InputError("mem0: a BM25 score of some candidate expected, none found; its keyword search did not run")
     active = "dense and BM25" + (" and entities" if seen["entity"] else "; no entities, since spaCy is not installed")
+    written = f", facts by {plan.model(model).model}" if model else ""
     for row in files.pool:
-        row["system_version"] += f" ({active})"
-    return files, active
+        row["system_version"] += f" ({active}{written})"
+    return files, {"scored by": active, **told}
 
 
 @dataclass(frozen=True)
@@ -87,27 +97,47 @@ def place_of(stem: str) -> int:
 
 
 def _searched(
-    store: StorePlan, records: Sequence[Record], questions: Sequence[Question], size: int
+    store: StorePlan,
+    records: Sequence[Record],
+    questions: Sequence[Question],
+    size: int,
+    extractor: Extractor | None,
 ) -> Iterator[tuple[Question, list[Found]]]:
-    by_id = {record.id: record for record in records}
     with TemporaryDirectory() as folder:
         memory = _memory(Path(folder), store)
-        for record in records:
-            memory.add(record.text, user_id="all", infer=False, metadata={"record": record.id})
-        for question in questions:
-            hits = memory.search(question.text, filters={"user_id": "all"}, top_k=size, explain=True)["results"]
-            yield question, [_found(hit, by_id[hit["metadata"]["record"]]) for hit in hits]
-        memory.close()
+        memory.llm = extractor or memory.llm
+        try:
+            held: dict[str, tuple[str, Record]] = {}
+            for record in records:
+                for place, made in enumerate(_added(memory, record, extractor)):
+                    own = record.id.removeprefix(f"{record.conversation_id}/")
+                    held[made["id"]] = (f"{own}/{place}" if extractor else own, record)
+            for question in questions:
+                hits = memory.search(question.text, filters={"user_id": "all"}, top_k=size, explain=True)["results"]
+                yield question, [_found(hit, *held[hit["id"]], "fact" if extractor else "turn") for hit in hits]
+        finally:
+            memory.close()
 
 
-def _found(hit: dict[str, Any], record: Record) -> Found:
+def _added(memory: Any, record: Record, extractor: Extractor | None) -> list[dict[str, Any]]:
+    """The memories that a record became. Raises what stopped an extraction, which mem0 wraps in words of its own."""
+    if extractor:
+        extractor.said_at = record.said_at
+    try:
+        added: list[dict[str, Any]] = memory.add(record.text, user_id="all", infer=extractor is not None)["results"]
+    except Exception as error:
+        raise (extractor and extractor.failure) or error from None
+    return added
+
+
+def _found(hit: dict[str, Any], name: str, record: Record, kind: str) -> Found:
     details = hit.get("score_details") or {}
     keyword = ("keyword",) if details.get("bm25_score") else ()
     entity = ("entity",) if details.get("entity_boost") else ()
     return Found(
-        id=record.id.removeprefix(f"{record.conversation_id}/"),
+        id=name,
         text=hit["memory"],
-        kind="turn",
+        kind=kind,
         score=float(hit["score"]),
         scored="hybrid",
         speaker=record.speaker,
@@ -118,7 +148,7 @@ def _found(hit: dict[str, Any], record: Record) -> Found:
 
 
 def _memory(folder: Path, store: StorePlan) -> Any:
-    """A memory in `folder` with our encoder and our BM25 in it; its language model is never asked."""
+    """A memory in `folder` with our encoder and our BM25 in it; the language model that it has is never asked."""
     os.environ["MEM0_TELEMETRY"] = "False"
     os.environ["MEM0_DIR"] = str(folder / "home")
     try:
@@ -162,8 +192,6 @@ class _Encoder:
 
 
 def _shared(plan: Plan, question: Question, run: str) -> dict[str, Any]:
-    from importlib.metadata import version
-
     return {
         "benchmark": plan.benchmark,
         "conversation_id": question.conversation_id,

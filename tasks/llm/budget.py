@@ -13,11 +13,14 @@ class BudgetStop(RuntimeError):
     """The budget of a run is used up; what was paid for is kept. `calls` and `cost` (US dollars) were spent."""
 
     def __init__(self, limit: str, calls: int, cost: float) -> None:
-        self.calls, self.cost = calls, cost
+        self.limit, self.calls, self.cost = limit, calls, cost
         super().__init__(
             f"budget: {limit} reached after {calls:,} calls and {cost:.4g} US dollars; "
             f"every reply is kept, run again to go on"
         )
+
+    def __reduce__(self) -> tuple[type["BudgetStop"], tuple[str, int, float]]:
+        return BudgetStop, (self.limit, self.calls, self.cost)  # a worker of a cluster sends it to the run
 
 
 @dataclass

@@ -45,6 +45,9 @@ class GaveUp(Exception):
         self.fault = found
         super().__init__(found.reason)
 
+    def __reduce__(self) -> tuple[type["GaveUp"], tuple[Fault]]:
+        return GaveUp, (self.fault,)
+
 
 def patiently(call: Callable[[], T], key: str, policy: Policy = PATIENCE) -> T:
     """What `call` returns, tried again while that may help. Raises `GaveUp`."""

@@ -22,9 +22,14 @@ class Spent(NamedTuple):
     cost: float | None
 
 
-def spent(lake: str, since: datetime) -> list[Spent]:
-    """What a lake's ledger has kept since a time in UTC, by whatever process, in the order of the first calls."""
-    rows = ledger(lake).rows().filter(pl.col("answered_at") >= since.replace(tzinfo=None))
+def spent(lake: str, since: datetime, *, by_all: bool = False) -> list[Spent]:
+    """What this process has asked since a time in UTC, in the order of the first calls.
+
+    `by_all`: what any process has, as the lake's ledger kept it: a run's calls are made by workers where it has a
+    cluster, which does not tell them from those of another run at that time.
+    """
+    book = ledger(lake)
+    rows = (book.rows() if by_all else book.wrote()).filter(pl.col("answered_at") >= since.replace(tzinfo=None))
     sums = [
         pl.when(pl.col(name).is_null().any()).then(None).otherwise(pl.col(name).sum()).alias(name)
         for name in ("prompt_tokens", "completion_tokens", "cost")
