@@ -170,7 +170,7 @@ def test_a_resumed_run_ends_with_the_lines_of_any_run(
     said = capsys.readouterr().out
     told = [int(calls) for calls in re.findall(r"Calls for [^,]+, model small: (\d+); [\d,]+ prompt", said)]
     assert sum(told) == len(endpoint.paid) > 0
-    assert all(head in said for head in ("Overall, %", "cells over", "New in this run: 10 ingest", "Report: "))
+    assert all(head in said for head in ("Overall, %", "cells over", "New in this run: ", "Report: "))
 
 
 def test_prefect_is_told_that_a_killed_run_crashed(server: None, tmp_path: Path) -> None:
