@@ -155,6 +155,24 @@ def test_resume_with_nothing_cut_off_says_so(tmp_path: Path, capsys: pytest.Capt
         resume(str(tmp_path))
 
 
+def test_a_resumed_run_ends_with_the_lines_of_any_run(
+    server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flows import runs
+    from flows.commands.resume import resume
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    lake, endpoint = str(Lake.open(tmp_path / "lake").root), Endpoint()
+    with endpoint.served() as url:
+        begun(lake, protocols.load(str(write_protocol(tmp_path / "p.toml", url, write_locomo(tmp_path / "x")))), STAGES)
+        monkeypatch.setattr(runs, "_alive", lambda process: False)
+        resume(lake)
+    said = capsys.readouterr().out
+    told = [int(calls) for calls in re.findall(r"Calls for [^,]+, model small: (\d+); [\d,]+ prompt", said)]
+    assert sum(told) == len(endpoint.paid) > 0
+    assert all(head in said for head in ("Overall, %", "cells over", "New in this run: ", "Report: "))
+
+
 def test_prefect_is_told_that_a_killed_run_crashed(server: None, tmp_path: Path) -> None:
     from prefect.client.orchestration import get_client
     from prefect.states import Running
