@@ -7,8 +7,8 @@ from flows.ingest import ingest_stage
 from flows.protocol import Protocol
 from flows.shards import Log
 from readers import READERS
-from storage.errors import InputError
 from tasks import specs
+from tasks.arms import learner
 from tasks.fit import fit_whole_task
 
 
@@ -19,10 +19,7 @@ def fit(protocol: Protocol, lake: str, reader: str) -> str:
     Records, index and pools are made where the lake lacks them. Raises `InputError` for a reader that does not learn
     or whose weights are given, and where no pool holds gold.
     """
-    made = specs.make(READERS, reader, "reader")
-    if not getattr(made, "learns", False):
-        raise InputError(f"fit: a reader that learns, without weights, such as rsc, expected, {reader!r} found")
-    log = Log()
+    made, log = learner(reader), Log()
     plan, _ = ingest_stage(protocol, lake, log)
     for stage in (store_stage, index_stage, pool_stage):
         stage(plan, log)

@@ -108,6 +108,14 @@ def arms(
     return list(found.values())
 
 
+def learner(form: str) -> Any:
+    """The reader that `form` names, which learns. Raises `InputError` for one that does not or has its weights."""
+    reader = specs.make(READERS, form, "reader")
+    if not getattr(reader, "learns", False):
+        raise InputError(f"fit: a reader that learns, without weights, such as rsc, expected, {form!r} found")
+    return reader
+
+
 def budget(text: str) -> Budget:
     """`k10`: ten records; `t2000`: 2,000 tokens; `all`: no bound; `C6`, `r3c6n30`: completion after a first set.
 

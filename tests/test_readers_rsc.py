@@ -12,7 +12,7 @@ from storage.errors import InputError
 from storage.lake import Lake
 from storage.schemas import FITS
 from tasks.access import Library, QuestionAccess
-from tasks.arms import arms
+from tasks.arms import arms, learner
 from tasks.compose import compose
 from tasks.conversation import Conversation
 from tasks.fit import Example, address, examples, fit, fit_whole, fitted, learned
@@ -108,6 +108,13 @@ def test_an_arm_without_weights_learns_and_one_with_weights_does_not():
     assert not given.learns
     assert given.reader.numbers == (1, 2, 3, 4, 5, 6, -7, 0.5)
     assert arms([str(given)], (), ["turns"]) == [given]
+
+
+@pytest.mark.parametrize("form", ["hybrid", 'rsc(weights="1 2 3 4 5 6 7 8")'])
+def test_only_a_reader_that_learns_is_fitted(form):
+    assert learner("rsc(page=4)") == Rsc(page=4)
+    with pytest.raises(InputError, match="that learns"):
+        learner(form)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from flows.commands.screen import console, print_json
 from flows.progress import shown
 from flows.server import configure
 from storage.lake import Lake
+from tasks.arms import learner
 
 
 def fit(
@@ -43,6 +44,7 @@ def fit(
     All conversations of the protocol teach, so what is printed is no result on this benchmark: there `rsc` without
     weights is read with those that other conversations taught. A sealed split teaches nothing.
     """
+    learner(reader)
     said = chosen_protocol(protocol, data, None, limit, conversations, set_, sealed=split, lake=lake)
     refuse_closed(said)
     root = Lake.open(lake).root
