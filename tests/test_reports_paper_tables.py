@@ -64,12 +64,13 @@ def test_made_up_conversations_stand_beside_no_paper_and_a_count_is_no_result() 
         assert (cell.ours, cell.difference, cell.why) == (None, None, "this run reads a bundled sample, not locomo")
 
 
-def test_a_figure_is_drawn_from_its_table_s_cells_where_this_run_has_a_number() -> None:
+def test_a_figure_is_drawn_from_its_table_s_cells_where_this_run_has_a_number(tmp_path: Path) -> None:
     ran = _ran(two_arms({"hybrid": [1.0, 0.0]}, conversations=["c", "c"]))
     table = _table({"hybrid@k10": (40.0, 60.0), "mmr@k10": (50.0, None)}, "cer", "judge")
     drawn = replace(table, name="bfr.figure99")
     lacking = replace(_table({"mmr@k10": (50.0,)}, "cer"), name="bfr.figure98")
-    (figure,) = paper_figures(build(ran, [table, drawn, lacking]))
+    built = build(ran, [table, drawn, lacking])
+    (figure,) = paper_figures(built)
     assert figure.name == "bfr.figure99" and figure.data.equals(cell_rows(build(ran, [drawn])[0]))
     rows = [row for rows in figure.spec["datasets"].values() for row in rows]
     points = {(row["row"], row["whose"]): row["value"] for row in rows if "whose" in row}
@@ -78,7 +79,11 @@ def test_a_figure_is_drawn_from_its_table_s_cells_where_this_run_has_a_number() 
         ("hybrid@k10", "the paper"): 40.0,
         ("mmr@k10", "the paper"): 50.0,
     }
-    assert figure.svg.startswith("<svg")
+    paths = write_tables(built[1:], [figure], ["html", "md"], tmp_path, "t", {})
+    page = paths["tables.html"].read_text(encoding="utf-8")
+    assert page.count("<svg") == 1 and page.count(figure.reading) == 1
+    assert "](bfr.figure99.svg)" in paths["bfr.figure99.md"].read_text(encoding="utf-8")
+    assert "svg" not in paths["bfr.figure98.md"].read_text(encoding="utf-8")
 
 
 def test_figures_that_stand_elsewhere_in_the_code_are_the_shipped_ones() -> None:
