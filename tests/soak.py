@@ -124,8 +124,8 @@ class Soak:
     def moment(self, number: int, seed: int) -> str:
         """Kill a run, go on with it, and say when it was killed. Raises `Broken`.
 
-        A moment is a stage, a delay within it and a signal, drawn from its number and `seed` alone. Two lakes in
-        three begin with the vectors of the texts, which take longest to make.
+        A moment is a stage, a share of what that took in the run left alone, and a signal, drawn from its number and
+        `seed` alone. Two lakes in three begin with the vectors of the texts, which take longest to make.
         """
         (_, bought), seconds = self.alone, self._seconds()
         lake, drawn = self.folder / f"killed-{number}", random.Random(f"{seed} {number}")
