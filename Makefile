@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run run-local test lint soak clean
+.PHONY: run run-local test lint soak audit clean
 
 run: $(VENV)/.installed
 	$(BIN)/suffice run sample --lake lake
@@ -19,6 +19,11 @@ test: lint
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak
+
+# Known advisories against the pinned versions; docs/dependencies.md. Needs a network.
+audit:
+	test -x $(VENV)-audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)-audit && $(VENV)-audit/bin/pip install --quiet pip-audit==2.10.1; }
+	$(VENV)-audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --vulnerability-service osv --timeout 10 --progress-spinner off
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -42,4 +47,4 @@ $(VENV)/.installed-local: pyproject.toml constraints.txt
 	touch $(VENV)/.installed $@
 
 clean:
-	rm -rf $(VENV) lake
+	rm -rf $(VENV) $(VENV)-audit lake

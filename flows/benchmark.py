@@ -9,6 +9,7 @@ from flows.artifacts import keep_artifacts
 from flows.ending import ends_at_once
 from flows.evidence import compose_stage, index_stage, pool_stage, store_stage
 from flows.ingest import ingest_stage
+from flows.progress_artifact import progress_kept
 from flows.protocol import Protocol
 from flows.report import report_stage
 from flows.runs import begun, ended
@@ -50,16 +51,17 @@ def benchmark(
 
 def _run(protocol: Protocol, lake: str, stages: tuple[str, ...], unsealing: Unsealing | None) -> dict[str, Any]:
     run, log = begun(lake, protocol, stages), Log()
-    plan, dataset = ingest_stage(protocol, lake, log, unsealing)
-    for name, stage in _BETWEEN.items():
-        if name in stages:
-            stage(plan, log)
-    summary: dict[str, Any] = {"protocol": protocol.name, "digest": protocol.digest, "facts": dataset.facts}
-    summary["stores"] = [told for store in plan.stores if (told := told_of(plan, store))]
-    if "report" in stages:
-        reported = report_stage(protocol, plan, dataset, log)
-        keep_artifacts(reported)
-        summary |= reported
+    with progress_kept(protocol.name, stages):
+        plan, dataset = ingest_stage(protocol, lake, log, unsealing)
+        for name, stage in _BETWEEN.items():
+            if name in stages:
+                stage(plan, log)
+        summary: dict[str, Any] = {"protocol": protocol.name, "digest": protocol.digest, "facts": dataset.facts}
+        summary["stores"] = [told for store in plan.stores if (told := told_of(plan, store))]
+        if "report" in stages:
+            reported = report_stage(protocol, plan, dataset, log)
+            keep_artifacts(reported)
+            summary |= reported
     summary |= {
         "new": log.new,
         "seconds": {stage: round(seconds, 3) for stage, seconds in log.seconds.items()},

@@ -16,6 +16,7 @@ from flows.commands.diagnose import diagnose
 from flows.commands.doctor import doctor
 from flows.commands.estimate import estimate
 from flows.commands.fetch import fetch
+from flows.commands.fit import fit
 from flows.commands.freeze import freeze, verify
 from flows.commands.lake import lake
 from flows.commands.ledger import ledger
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "estimate": estimate,
     "analyse": analyse,
     "tune": tune,
+    "fit": fit,
     "trace": trace,
     "seal": seal,
     "freeze": freeze,

@@ -2,18 +2,13 @@
 
 from typing import Any
 
-import polars as pl
-
 from flows.gate import planned, refuse_closed
 from flows.protocol import Protocol
 from flows.rejudge import report_arms
 from flows.report import frames_of
-from reports.diagnosis import diagnosis_table, sufficiency_table
+from reports.diagnosis import diagnosis_table, scored_by, sufficiency_table
 from storage.errors import InputError
-from storage.lake import Lake
-from storage.schemas import SUFFICIENCY
 from tasks.ingest import ingest
-from tasks.plan import Plan
 from tasks.sealed import Unsealing
 
 
@@ -30,7 +25,8 @@ def diagnose(protocol: Protocol, lake: str, judge: str | None, unsealing: Unseal
     judge = judge or next(iter(plan.judges), "")
     if judge not in plan.judges:
         raise InputError(f"--judge: one of {', '.join(plan.judges) or 'no judges'} expected, {judge!r} found")
-    cells = diagnosis_cells(plan, judge)
+    frames = frames_of(plan, report_arms(plan))
+    cells = scored_by(judge, frames.cells, frames.verdicts)
     if not plan.panel or cells["sufficiency"].is_null().all():
         raise InputError(
             f"diagnose: sufficiency of protocol {protocol.name} expected, none found; "
@@ -43,14 +39,3 @@ def diagnose(protocol: Protocol, lake: str, judge: str | None, unsealing: Unseal
         "sufficiency": sufficiency_table(cells, data.apart).to_dicts(),
         "diagnosis": diagnosis_table(cells, data.apart).to_dicts(),
     }
-
-
-def diagnosis_cells(plan: Plan, judge: str) -> pl.DataFrame:
-    """The cells of a run with `sufficiency: String?` and one judge's `score: Float64?`."""
-    frames = frames_of(plan, report_arms(plan))
-    held = Lake(plan.lake).table(SUFFICIENCY, plan.sufficiency).read(["question_id", "evidence_hash", "label"])
-    scores = frames.verdicts.filter(pl.col("judge") == judge).select("arm", "question_id", "score")
-    cells = frames.cells.join(scores, on=["arm", "question_id"], how="left", maintain_order="left")
-    return cells.join(
-        held.rename({"label": "sufficiency"}), on=["question_id", "evidence_hash"], how="left", maintain_order="left"
-    )

@@ -22,7 +22,18 @@ from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
 from reports.sealing import Sealing, optimism
 from storage.digests import digest, short
 from storage.lake import Lake
-from storage.schemas import ANSWERS, HOLDINGS, IMPORTED, RANKINGS, RESIDENT, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.schemas import (
+    ANSWERS,
+    HOLDINGS,
+    IMPORTED,
+    RANKINGS,
+    RESIDENT,
+    SCORES,
+    SELECTIONS,
+    STATES,
+    SUFFICIENCY,
+    VERDICTS,
+)
 from storage.tables import write_whole
 from tasks import arms as planned
 from tasks import specs
@@ -86,6 +97,7 @@ def addresses(plan: Plan) -> load.Addresses:
             for store in plan.stores
         ],
         question_ids=[question.id for question in plan.questions()],
+        sufficiency=plan.sufficiency if plan.panel else None,
     )
 
 
@@ -94,6 +106,7 @@ def _inputs(protocol: Protocol, plan: Plan) -> str:
     lake, place = Lake(plan.lake), addresses(plan)
     tables = [lake.table(ANSWERS, place.answers)]
     tables += [lake.table(VERDICTS, address) for address in place.verdicts.values()]
+    tables += [lake.table(SUFFICIENCY, place.sufficiency)] if place.sufficiency else []
     for store in place.stores:
         tables += [
             lake.table(HOLDINGS, store.store),

@@ -11,7 +11,10 @@ from flows.gate import planned
 from flows.protocol import Protocol
 from flows.report import results
 from reports.comparisons import compare
+from reports.drawing import Figure
+from reports.latency_grid import latency_grid
 from reports.overview_figures import overview
+from reports.paper_figures import paper_figures
 from reports.paper_files import FORMATS, reading, write_tables
 from reports.paper_lookup import Ran
 from reports.paper_tables import PaperTable, build
@@ -20,7 +23,6 @@ from reports.results import Results
 from reports.tables import summarise
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.schemas import SUFFICIENCY
 from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.encoders import ENCODERS
@@ -28,6 +30,7 @@ from tasks.ingest import ingest
 from tasks.judges import JUDGES
 from tasks.plan import Plan
 from tasks.sealed import Unsealing
+from tasks.sources import BUNDLED
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 
 LABELS = {"sufficient": 1.0, "insufficient": 0.0}
@@ -55,7 +58,7 @@ def tables(
         raise InputError(f"--format: some of {', '.join(FORMATS)} expected, {strange[0]!r} found")
     ran = _ran(protocol, lake, unsealing, _bench(bench))
     found = build(ran, [printed()[name] for name in chosen])
-    figures = overview(ran.results, summarise(ran.results), compare(ran.results)) if not wanted else []
+    figures = [*([] if wanted else _figures(ran)), *paper_figures(found)]
     folder = out or Lake(lake).reports / f"{protocol.name}-tables"
     summary = {
         "Run": protocol.name,
@@ -72,6 +75,13 @@ def tables(
         "tables": [_told(table) for table in found],
         "figures": {figure.name: figure.reading for figure in figures},
     }
+
+
+def _figures(ran: Ran) -> list[Figure]:
+    """This run's pictures and, where a bench stands beside it, that of its latencies."""
+    measured = latency_grid(ran.bench["cells"]) if ran.bench else None
+    drawn = overview(ran.results, summarise(ran.results), compare(ran.results))
+    return [*drawn, measured] if measured else drawn
 
 
 def _told(table: PaperTable) -> dict[str, Any]:
@@ -98,7 +108,7 @@ def _ran(protocol: Protocol, lake: str, unsealing: Unsealing | None, bench: dict
     models = {model.name: model.model for model in plan.models}
     return Ran(
         results=found,
-        sufficiency=_sufficiency(plan, found),
+        sufficiency=_sufficiency(found),
         judge=next(iter(asking), ""),
         panel=", ".join(filter(None, [*plan.panel, plan.adjudicator])) if asked else "",
         answerer=_named(plan.answerer, models),
@@ -107,6 +117,7 @@ def _ran(protocol: Protocol, lake: str, unsealing: Unsealing | None, bench: dict
         models=models,
         bench=bench,
         pursuit=_pursuit(protocol, plan),
+        data="a bundled sample" if data.path in BUNDLED else "",
     )
 
 
@@ -121,14 +132,9 @@ def _named(part: str, models: dict[str, str]) -> str:
     return f"{part} ({', '.join(told)})" if told else part
 
 
-def _sufficiency(plan: Plan, found: Results) -> pl.DataFrame:
-    cells = found.cells.select("arm", "question_id", "evidence_hash")
-    if not plan.panel:
-        return cells.select("arm", "question_id", sufficient=pl.lit(None, pl.Float64))
-    held = Lake(plan.lake).table(SUFFICIENCY, plan.sufficiency).read(["question_id", "evidence_hash", "label"])
-    score = pl.col("label").replace_strict(LABELS, default=None, return_dtype=pl.Float64)
-    joined = cells.join(held, on=["question_id", "evidence_hash"], how="left", maintain_order="left")
-    return joined.select("arm", "question_id", sufficient=score)
+def _sufficiency(found: Results) -> pl.DataFrame:
+    score = pl.col("sufficiency").replace_strict(LABELS, default=None, return_dtype=pl.Float64)
+    return found.cells.select("arm", "question_id", sufficient=score)
 
 
 def _pursuit(protocol: Protocol, plan: Plan) -> pl.DataFrame | None:

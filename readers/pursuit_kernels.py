@@ -22,7 +22,7 @@ The workspace, cut from flat arrays: `scores` (5, P) and `places` (4, P) by pool
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -55,11 +55,52 @@ _SUPPORT, _INSIDE, _ROW = range(3)  # members: support place -> path place; path
 # history: 2 F; what a score read then can be off by now is _RADIUS + _GRAIN times the memory's _UNIT; _RADIUS then
 _ENERGY, _RADIUS, _GRAIN, _ERROR = range(4)
 
+
+class Vectors(NamedTuple):
+    """A pool's memories and, where they are kept, their products. `rows`: pool index -> row of `memories` and Gram."""
+
+    memories: Any
+    rows: Any
+    gram32: Any
+    gram64: Any
+
+
+class Space(NamedTuple):
+    """The workspace of one path: rows as the constants above name them, and two forms of the residual, two of rows."""
+
+    lower: Any
+    inner: Any
+    fit: Any
+    history: Any
+    members: Any
+    weights: Any
+    scores: Any
+    places: Any
+    residual: Any
+    narrow: Any
+    coarse: Any
+    short: Any
+
+
+class Scale(NamedTuple):
+    """What errors are measured by: norm of the query, largest norm of a memory, largest square of these, at least 1.
+
+    `relevance`: how far a query cosine can be off. `wide`: no float32 score is to be trusted. `kept`: a Gram is kept.
+    """
+
+    mass: Any
+    norm: Any
+    largest: Any
+    relevance: Any
+    wide: Any
+    kept: Any
+
+
 _ROUNDING = 1.01 * 2.0**-24  # unit roundoff of float32, with room for its higher orders
 _WIDE = 1e12  # beyond this squared norm float32 scores could overflow: float64 throughout
 _HALF = 0.5001  # what rounding to an integer is off by, with room for the float32 product before it
 _INTEGER = 12582912.0  # 1.5 * 2^23: a float32 in its binade holds an integer in its low bits, two's complement
-_INTEGER_BITS, _UNSIGNED, _INFINITE = 0x4B400000, 0x7FFFFFFF, 0x7F800000  # its bits, all but the sign, infinity's
+_UNSIGNED, _INFINITE = 0x7FFFFFFF, 0x7F800000  # all bits but the sign; the bits of infinity
 _BLOCK = 256  # dimensions between two rounds of fetches
 _TINY = 1e-30  # a vector whose largest entry is below is copied as zeros
 _REASSOCIATE = {"reassoc", "contract", "nsz"}  # lets reductions vectorise; NaN and infinity keep their meaning
@@ -87,30 +128,18 @@ def pursue(  # type: ignore[no-untyped-def]
     `floats`, `integers`: at least `floats_needed(P, d, n)`, `integers_needed(P, n)`; `narrow` (d,) float32;
     `coarse` (P or more, e) int8 and `short` (e,) int16, e being d rounded up to a multiple of `LANES`.
     """
-    size, dim, n = rows.shape[0], memories.shape[1], order.shape[0] + 1
-    lower, inner = floats[: n * n].reshape(n, n), floats[n * n : 2 * n * n].reshape(n, n)
-    at = 2 * n * n
-    fit, history = floats[at : at + 5 * n].reshape(5, n), floats[at + 5 * n : at + 9 * n].reshape(4, n)
-    at += 9 * n
-    residual = floats[at : at + dim]
-    scores = floats[at + dim : at + dim + 5 * size].reshape(5, size)
-    places = integers[: 4 * size].reshape(4, size)
-    members = integers[4 * size : 4 * size + 3 * n].reshape(3, n)
-    weights = result[0]
-
+    pool = Vectors(memories, rows, gram32, gram64)
+    space = _cut(rows.shape[0], memories.shape[1], order.shape[0] + 1, result, floats, integers, narrow, coarse, short)
     query_square = _dot64(query, query)
     if not math.isfinite(query_square):
         return 0, math.nan, BAD_QUERY
-    if size == 0:
+    if rows.shape[0] == 0:
         return 0, math.nan, EMPTY_POOL
     kept = gram32.shape[0] + gram64.shape[0] > 0
-    alive, norm = _relevance(query, memories, rows, scores, places, coarse, kept)
-    mass = math.sqrt(query_square)
-    scale = max(1.0, norm * norm, norm * mass)
-    wide = norm * norm > _WIDE or query_square > _WIDE or dim > 2**20
-    slack = SLACK * scale
-    relevance_error = math.inf if wide else _ROUNDING * dim * norm * mass + 1e-13 * scale
-    last = min(n - 1, alive)
+    alive, norm = _relevance(query, pool, space, kept)
+    scale = _scale(query_square, norm, memories.shape[1], kept)
+    slack = SLACK * scale.largest
+    last = min(order.shape[0], alive)
     reason = POOL_EXHAUSTED if last == alive else BUDGET
 
     length, used, streak, certificate = _INT(0), _INT(0), 0, math.nan
@@ -118,51 +147,20 @@ def pursue(  # type: ignore[no-untyped-def]
     while True:
         left = alive - length
         done = length == last or reason == ADAPTIVE
-        if left == 0 or n == 1:
+        if left == 0 or order.shape[0] == 0:
             certificate = 0.0 if length else math.nan
             break
-        by_cosine = length == 0 or (loss <= COVERED and not done)
+        by_cosine, unit = length == 0 or (loss <= COVERED and not done), 0.0
         if by_cosine:
-            pick, peak = _most_relevant(query, memories, rows, scores, places, left, relevance_error)
+            pick, peak = _most_relevant(query, pool, space, left, scale.relevance), math.nan
         else:
-            coarsely, error, grain = False, math.inf, 0.0
-            if wide:
-                _read_nothing(scores, places, left, length)
-            elif kept:
-                error = relevance_error + (_ROUNDING * dim * norm * norm if gram64.shape[0] == 0 else 0.0)
-                _read_gram(gram32, gram64, rows, members, weights, used, scores, places, left, length)
-            else:
-                coarsely = True
-                blur = dim * math.sqrt(max(loss, 0.0)) + (dim * 1e-6 + 2.0 * used + 6.0) * (mass + norm)
-                blur *= _ROUNDING  # of the residual in float32
-                fine = norm * blur
-                _residual(query, memories, members, weights, used, narrow)
-                unit = _shorten(narrow, short)
-                blur += _HALF * math.sqrt(dim) * unit
-                error, grain = fine + norm * blur, _HALF * math.sqrt(dim) * (math.sqrt(max(loss, 0.0)) + blur)
-            _age(history, length, energy, error, grain, norm, scale)
-            if coarsely:
-                count, top = _read_contenders(coarse, short, unit, scores, places, history, left, length, nu), math.inf
-                if count > 1:
-                    count, top = _read_candidates(
-                        memories, rows, narrow, scores, places, history, length, count, nu, fine
-                    )
-            else:
-                count, top = _candidates(scores, places, left, error)
-            pick, peak = -1, math.nan
-            if count > 0 and top > nu:
-                pick = places[_NEAR, 0]
-                if count > 1:
-                    _residual(query, memories, members, weights, used, residual)
-                    for c in range(count):
-                        i = places[_NEAR, c]
-                        scores[_EXACT, i] = _dot64(memories[rows[i]], residual)
-                    pick, peak = _lowest_of_best(scores, places, count)
+            _age(space.history, scale, length, energy)
+            pick, peak, unit = _best(query, pool, space, scale, left, length, used, nu, loss)
         score = math.nan
         if pick >= 0:
-            members[_ROW, length] = rows[pick]
-            _inner_row(query, memories, gram64, length, members, fit, inner)
-            score = _score(fit, inner, members, weights, length, used)
+            space.members[_ROW, length] = rows[pick]
+            _inner_row(query, pool, space, length)
+            score = _score(space, length, used)
             peak = score if math.isnan(peak) else peak
         if not by_cosine and (pick < 0 or peak <= nu + slack):
             certificate = 0.0
@@ -170,25 +168,22 @@ def pursue(  # type: ignore[no-untyped-def]
                 wanted = last - length
                 if tau >= 0.0 and patience - streak <= wanted:
                     wanted, reason = patience - streak, ADAPTIVE
-                _residual(query, memories, members, weights, used, residual)
-                if not (kept or wide):
-                    _read_stale(coarse, short, unit, scores, places, history, left, length, wanted)
-                _tail(memories, rows, residual, scores, places, history, left, wanted, order[length:])
-                for s in range(length, length + wanted):
-                    weights[s], result[1, s], result[2, s] = 0.0, math.sqrt(max(loss, 0.0)), 0.0
+                _saturate(query, pool, space, scale, unit, left, length, used, wanted, order)
+                result[1, length : length + wanted] = math.sqrt(max(loss, 0.0))
+                result[2, length : length + wanted] = 0.0
                 length += wanted
             break
         if done:
             certificate = peak - nu
             break
-        order[length], weights[length] = pick, 0.0
-        members[_INSIDE, length], members[_ROW, length] = 0, rows[pick]
-        _forget(places, left, pick)
+        order[length], space.weights[length] = pick, 0.0
+        space.members[_INSIDE, length] = 0
+        _forget(space, left, pick)
         length += 1
         if length == 1 or score > nu + slack:
-            used, nu = _refit(fit, inner, lower, members, weights, length, used, ridge, slack)
+            used, nu = _refit(space, length, used, ridge, slack)
         before = loss
-        loss, energy = _objective(fit, members, weights, used, nu, ridge, query_square)
+        loss, energy = _objective(space, used, nu, ridge, query_square)
         result[1, length - 1], result[2, length - 1] = math.sqrt(max(loss, 0.0)), before - loss
         if tau >= 0.0:
             streak = streak + 1 if before - loss <= tau * max(before, COVERED) else 0
@@ -197,15 +192,96 @@ def pursue(  # type: ignore[no-untyped-def]
     return length, certificate, reason
 
 
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _cut(size, dim, n, result, floats, integers, narrow, coarse, short):  # type: ignore[no-untyped-def]
+    """The workspace of a pool of `size` and a path of less than `n`."""
+    square, at = n * n, 2 * n * n
+    most = at + 9 * n
+    return Space(
+        floats[:square].reshape(n, n),
+        floats[square:at].reshape(n, n),
+        floats[at : at + 5 * n].reshape(5, n),
+        floats[at + 5 * n : most].reshape(4, n),
+        integers[4 * size : 4 * size + 3 * n].reshape(3, n),
+        result[0],
+        floats[most + dim : most + dim + 5 * size].reshape(5, size),
+        integers[: 4 * size].reshape(4, size),
+        floats[most : most + dim],
+        narrow,
+        coarse,
+        short,
+    )
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _scale(query_square, norm, dim, kept):  # type: ignore[no-untyped-def]
+    mass = math.sqrt(query_square)
+    largest = max(1.0, norm * norm, norm * mass)
+    wide = norm * norm > _WIDE or query_square > _WIDE or dim > 2**20
+    relevance = math.inf if wide else _ROUNDING * dim * norm * mass + 1e-13 * largest
+    return Scale(mass, norm, largest, relevance, wide, kept)
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _best(query, pool, space, scale, left, length, used, nu, loss):  # type: ignore[no-untyped-def]
+    """The unselected memory with the best score: (pool index, score or NaN, value of 1 in the short residual).
+
+    The index is -1 where no score exceeds nu; the score is NaN where no other came near enough for it to be needed.
+    """
+    dim, top, unit = query.shape[0], math.inf, 0.0
+    if scale.wide or scale.kept:
+        if scale.wide:
+            error = math.inf
+            _read_nothing(space, left, length)
+        else:
+            error = scale.relevance
+            error += _ROUNDING * dim * scale.norm * scale.norm if pool.gram64.shape[0] == 0 else 0.0
+            _read_gram(pool, space, left, length, used)
+        _note(space.history, length, error, 0.0)
+        count, top = _candidates(space, left, error)
+    else:
+        far = math.sqrt(max(loss, 0.0))
+        blur = _ROUNDING * (dim * far + (dim * 1e-6 + 2.0 * used + 6.0) * (scale.mass + scale.norm))
+        fine = scale.norm * blur
+        _residual(query, pool, space, used, space.narrow)
+        unit = _shorten(space.narrow, space.short)
+        blur += _HALF * math.sqrt(dim) * unit
+        _note(space.history, length, fine + scale.norm * blur, _HALF * math.sqrt(dim) * (far + blur))
+        count = _read_contenders(space, unit, left, length, nu)
+        if count > 1:
+            count, top = _read_candidates(pool, space, length, count, nu, fine)
+    if count == 0 or top <= nu:
+        return -1, math.nan, unit
+    if count == 1:
+        return _INT(space.places[_NEAR, 0]), math.nan, unit
+    _residual(query, pool, space, used, space.residual)
+    for c in range(count):
+        i = space.places[_NEAR, c]
+        space.scores[_EXACT, i] = _dot64(pool.memories[pool.rows[i]], space.residual)
+    pick, peak = _lowest_of_best(space, count)
+    return pick, peak, unit
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _saturate(query, pool, space, scale, unit, left, length, used, wanted, order):  # type: ignore[no-untyped-def]
+    """The next `wanted` of the path, and their weights, once no score exceeds nu."""
+    _residual(query, pool, space, used, space.residual)
+    if not (scale.kept or scale.wide):
+        _read_stale(space, unit, left, length, wanted)
+    _tail(pool, space, left, wanted, order[length:])
+    space.weights[length : length + wanted] = 0.0
+
+
 # --- which memory is next ---------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _relevance(query, memories, rows, scores, places, coarse, kept):  # type: ignore[no-untyped-def]
+def _relevance(query, pool, space, kept):  # type: ignore[no-untyped-def]
     """Reads the pool once, copies it into `coarse` unless a Gram is kept, and finds its finite memories.
 
     Returns (how many these are, the largest norm among them).
     """
+    memories, rows, scores, places, coarse = pool.memories, pool.rows, space.scores, space.places, space.coarse
     largest, alive = 0.0, 0
     size = rows.shape[0]
     for i in range(size):
@@ -226,8 +302,9 @@ def _relevance(query, memories, rows, scores, places, coarse, kept):  # type: ig
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _most_relevant(query, memories, rows, scores, places, left, error):  # type: ignore[no-untyped-def]
-    """The unselected memory with the best query cosine: (pool index, NaN)."""
+def _most_relevant(query, pool, space, left, error):  # type: ignore[no-untyped-def]
+    """The unselected memory with the best query cosine."""
+    scores, places = space.scores, space.places
     top, count = -math.inf, _INT(0)
     for a in range(left):
         top = max(top, scores[_RELEVANCE, places[_LIVE, a]])
@@ -239,38 +316,47 @@ def _most_relevant(query, memories, rows, scores, places, left, error):  # type:
     if count > 1:
         for c in range(count):
             i = places[_NEAR, c]
-            scores[_EXACT, i] = _dot64(memories[rows[i]], query)
-        return _lowest_of_best(scores, places, count)[0], math.nan
-    return places[_NEAR, 0], math.nan
+            scores[_EXACT, i] = _dot64(pool.memories[pool.rows[i]], query)
+        return _lowest_of_best(space, count)[0]
+    return _INT(places[_NEAR, 0])
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _age(history, length, energy, error, grain, norm, scale):  # type: ignore[no-untyped-def]
+def _age(history, scale, length, energy):  # type: ignore[no-untyped-def]
     """How far a score read at each step can be off after `length` selections. Step 0 (the cosines) bounds nothing."""
-    history[_ENERGY, length], history[_ERROR, length], history[_GRAIN, length] = energy, error, grain
+    history[_ENERGY, length] = energy
     for s in range(1, length):
-        moved = math.sqrt(max(history[_ENERGY, s] - energy, 0.0) + 1e-13 * scale)
-        history[_RADIUS, s] = norm * moved + history[_ERROR, s]
-    history[_RADIUS, 0], history[_GRAIN, 0], history[_RADIUS, length] = math.inf, 0.0, error
+        moved = math.sqrt(max(history[_ENERGY, s] - energy, 0.0) + 1e-13 * scale.largest)
+        history[_RADIUS, s] = scale.norm * moved + history[_ERROR, s]
+    history[_RADIUS, 0], history[_GRAIN, 0] = math.inf, 0.0
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _read_nothing(scores, places, left, length):  # type: ignore[no-untyped-def]
+def _note(history, length, error, grain):  # type: ignore[no-untyped-def]
+    """How far a score read now, after `length` selections, can be off."""
+    history[_ERROR, length], history[_RADIUS, length], history[_GRAIN, length] = error, error, grain
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _read_nothing(space, left, length):  # type: ignore[no-untyped-def]
     """Leaves every score open, for float64 to decide."""
+    scores, places = space.scores, space.places
     for a in range(left):
         i = places[_LIVE, a]
         scores[_SEEN, i], scores[_UNIT, i], places[_STEP, i] = 0.0, 0.0, length
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _read_gram(gram32, gram64, rows, members, weights, used, scores, places, left, length):  # type: ignore[no-untyped-def]
+def _read_gram(pool, space, left, length, used):  # type: ignore[no-untyped-def]
     """Scores of all memories from the stored Gram; those of selected ones are not looked at."""
+    rows, gram32, gram64, scores = pool.rows, pool.gram32, pool.gram64, space.scores
+    members, weights = space.members, space.weights
     seen, size = scores[_SEEN], rows.shape[0]
     for i in range(size):
         seen[i] = scores[_RELEVANCE, i]
     for a in range(left):
-        i = places[_LIVE, a]
-        scores[_UNIT, i], places[_STEP, i] = 0.0, length
+        i = space.places[_LIVE, a]
+        scores[_UNIT, i], space.places[_STEP, i] = 0.0, length
     straight = rows[size - 1] == size - 1 and rows[0] == 0
     for i in range(size if straight else 0):
         straight = straight and rows[i] == i
@@ -289,19 +375,20 @@ def _read_gram(gram32, gram64, rows, members, weights, used, scores, places, lef
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _read_contenders(coarse, short, unit, scores, places, history, left, length, nu):  # type: ignore[no-untyped-def]
+def _read_contenders(space, unit, left, length, nu):  # type: ignore[no-untyped-def]
     """Reads the score of every memory that could be the best one or exceed nu, the likeliest first.
 
     Leaves those of them that may be the best in `places[_NEAR]`, the likeliest first. Returns how many these are.
     """
+    scores, places, history = space.scores, space.places, space.history
     seen, units, step, live, near = scores[_SEEN], scores[_UNIT], places[_STEP], places[_LIVE], places[_NEAR]
     radius, grain = history[_RADIUS], history[_GRAIN]
-    todo, waiting = places[_TODO], _likeliest(scores, places, left)
+    todo, waiting = places[_TODO], _likeliest(space, left)
     error, blur = radius[length], grain[length]
     floor, a, count = nu - TIE, 0, _INT(0)
     while True:
         if waiting == 4 or a == left:
-            _read_coarsely(coarse, short, unit, scores, todo, waiting)
+            _read_coarsely(space, unit, waiting)
             for t in range(waiting):
                 i = todo[t]
                 step[i] = length
@@ -326,8 +413,9 @@ def _read_contenders(coarse, short, unit, scores, places, history, left, length,
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _read_coarsely(coarse, short, unit, scores, todo, count):  # type: ignore[no-untyped-def]
-    """Scores of the memories `todo[:count]`, at most four, from their copies."""
+def _read_coarsely(space, unit, count):  # type: ignore[no-untyped-def]
+    """Scores of the first `count` memories to be read, at most four, from their copies."""
+    coarse, short, scores, todo = space.coarse, space.short, space.scores, space.places[_TODO]
     if count == 4:
         i, j, k, m = todo[0], todo[1], todo[2], todo[3]
         s, t, u, v = _products(coarse, i, j, k, m, short)
@@ -340,11 +428,11 @@ def _read_coarsely(coarse, short, unit, scores, todo, count):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _likeliest(scores, places, left):  # type: ignore[no-untyped-def]
+def _likeliest(space, left):  # type: ignore[no-untyped-def]
     """The four memories with the highest last scores into `places[_TODO]`; none where fewer are left."""
     if left < 4:
         return 0
-    seen, live, todo = scores[_SEEN], places[_LIVE], places[_TODO]
+    seen, live, todo = space.scores[_SEEN], space.places[_LIVE], space.places[_TODO]
     count, least = 0, -math.inf
     for a in range(left):
         i = live[a]
@@ -360,26 +448,28 @@ def _likeliest(scores, places, left):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _candidates(scores, places, left, error):  # type: ignore[no-untyped-def]
+def _candidates(space, left, error):  # type: ignore[no-untyped-def]
     """Of all memories, just read, those that may be the best. Returns (how many, what none of them exceeds)."""
-    seen, live = scores[_SEEN], places[_LIVE]
+    seen, live, near = space.scores[_SEEN], space.places[_LIVE], space.places[_NEAR]
     top, count = -math.inf, _INT(0)
     for a in range(left):
         top = max(top, seen[live[a]])
     for a in range(left):
         i = live[a]
         if seen[i] >= top - 2.0 * error - TIE:
-            places[_NEAR, count] = i
+            near[count] = i
             count += 1
     return count, top + error
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _read_candidates(memories, rows, narrow, scores, places, history, length, count, nu, error):  # type: ignore[no-untyped-def]
+def _read_candidates(pool, space, length, count, nu, error):  # type: ignore[no-untyped-def]
     """Reads the candidates in float32, the likeliest first, but those that no longer can be the best one or exceed nu.
 
     Returns (how many may still be the best, what none of them exceeds).
     """
+    memories, rows, narrow, history = pool.memories, pool.rows, space.narrow, space.history
+    scores, places = space.scores, space.places
     near, exact, seen, units = places[_NEAR], scores[_EXACT], scores[_SEEN], scores[_UNIT]
     blur, grain = history[_RADIUS, length], history[_GRAIN, length]
     top, first, read, still = -math.inf, 0, _INT(0), _INT(0)
@@ -403,8 +493,9 @@ def _read_candidates(memories, rows, narrow, scores, places, history, length, co
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _lowest_of_best(scores, places, count):  # type: ignore[no-untyped-def]
+def _lowest_of_best(space, count):  # type: ignore[no-untyped-def]
     """(lowest candidate within `TIE` of the largest float64 score, that score)."""
+    scores, places = space.scores, space.places
     peak, pick = -math.inf, -1
     for c in range(count):
         peak = max(peak, scores[_EXACT, places[_NEAR, c]])
@@ -416,18 +507,20 @@ def _lowest_of_best(scores, places, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _forget(places, left, pick):  # type: ignore[no-untyped-def]
+def _forget(space, left, pick):  # type: ignore[no-untyped-def]
     """Takes `pick` out of the live memories; the last of them gets its place."""
+    live = space.places[_LIVE]
     for a in range(left):
-        if places[_LIVE, a] == pick:
-            places[_LIVE, a] = places[_LIVE, left - 1]
+        if live[a] == pick:
+            live[a] = live[left - 1]
             return
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _read_stale(coarse, short, unit, scores, places, history, left, length, wanted):  # type: ignore[no-untyped-def]
+def _read_stale(space, unit, left, length, wanted):  # type: ignore[no-untyped-def]
     """Reads what was last read at an earlier step and may belong to the `wanted` best, to tell these more closely."""
-    cut = _wanted_th_lower_bound(scores, places, history, left, wanted)
+    scores, places, history = space.scores, space.places, space.history
+    cut = _wanted_th_lower_bound(space, left, wanted)
     seen, units, step, live, todo = scores[_SEEN], scores[_UNIT], places[_STEP], places[_LIVE], places[_TODO]
     waiting = 0
     for a in range(left):
@@ -438,21 +531,22 @@ def _read_stale(coarse, short, unit, scores, places, history, left, length, want
             step[i] = length
             waiting += 1
             if waiting == 4:
-                _read_coarsely(coarse, short, unit, scores, todo, waiting)
+                _read_coarsely(space, unit, waiting)
                 waiting = 0
-    _read_coarsely(coarse, short, unit, scores, todo, waiting)
+    _read_coarsely(space, unit, waiting)
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _tail(memories, rows, residual, scores, places, history, left, wanted, order):  # type: ignore[no-untyped-def]
+def _tail(pool, space, left, wanted, order):  # type: ignore[no-untyped-def]
     """After saturation: the next `wanted` of the path, by final score, into `order`."""
-    cut = _wanted_th_lower_bound(scores, places, history, left, wanted)
+    scores, places, history = space.scores, space.places, space.history
+    cut = _wanted_th_lower_bound(space, left, wanted)
     count = _INT(0)
     for a in range(left):
         i = places[_LIVE, a]
         s = places[_STEP, i]
         if scores[_SEEN, i] + history[_RADIUS, s] + history[_GRAIN, s] * scores[_UNIT, i] >= cut - TIE:
-            scores[_EXACT, i] = _dot64(memories[rows[i]], residual)
+            scores[_EXACT, i] = _dot64(pool.memories[pool.rows[i]], space.residual)
             places[_NEAR, count] = i
             count += 1
     _sort_descending(places[_NEAR], scores[_EXACT], count)
@@ -471,8 +565,9 @@ def _tail(memories, rows, residual, scores, places, history, left, wanted, order
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _wanted_th_lower_bound(scores, places, history, left, wanted):  # type: ignore[no-untyped-def]
+def _wanted_th_lower_bound(space, left, wanted):  # type: ignore[no-untyped-def]
     """The `wanted`-th largest lower bound of a live score, by a min-heap of that size."""
+    scores, places, history = space.scores, space.places, space.history
     heap, count = scores[_HEAP], 0
     for a in range(left):
         i = places[_LIVE, a]
@@ -529,10 +624,11 @@ def _after(i, j, value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _inner_row(query, memories, gram64, place, members, fit, inner):  # type: ignore[no-untyped-def]
+def _inner_row(query, pool, space, place):  # type: ignore[no-untyped-def]
     """Float64 products of the memory at path place `place` with the query, the path before it and itself."""
+    memories, gram64, members, inner = pool.memories, pool.gram64, space.members, space.inner
     mine = members[_ROW, place]
-    fit[_COSINE, place] = _dot64(memories[mine], query)
+    space.fit[_COSINE, place] = _dot64(memories[mine], query)
     s = 0
     if gram64.shape[0] > 0:
         for s in range(place + 1):
@@ -555,24 +651,25 @@ def _inner_row(query, memories, gram64, place, members, fit, inner):  # type: ig
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _score(fit, inner, members, weights, place, used):  # type: ignore[no-untyped-def]
+def _score(space, place, used):  # type: ignore[no-untyped-def]
     """Float64 score of the memory whose products are in row `place`."""
-    score = fit[_COSINE, place]
+    score = space.fit[_COSINE, place]
     for c in range(used):
-        s = members[_SUPPORT, c]
-        score -= inner[place, s] * weights[s]
+        s = space.members[_SUPPORT, c]
+        score -= space.inner[place, s] * space.weights[s]
     return score
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _refit(fit, inner, lower, members, weights, length, used, ridge, slack):  # type: ignore[no-untyped-def]
+def _refit(space, length, used, ridge, slack):  # type: ignore[no-untyped-def]
     """Exact weights over the first `length` of the path, its last one newly in the support. Returns (used, nu)."""
+    fit, members, weights = space.fit, space.members, space.weights
     entering, rounds = length - 1, 0
     while True:
-        used = _admit(fit, inner, lower, members, entering, used, ridge)
+        used = _admit(space, entering, used, ridge)
         while True:
             rounds += 1
-            nu = _solve(fit, lower, used)
+            nu = _solve(space, used)
             blocking, part = _INT(-1), 1.0
             for c in range(used):
                 if fit[_X, c] < 0.0:
@@ -586,13 +683,13 @@ def _refit(fit, inner, lower, members, weights, length, used, ridge, slack):  # 
                 s = members[_SUPPORT, c]
                 weights[s] = max(0.0, weights[s] + part * (fit[_X, c] - weights[s]))
             weights[members[_SUPPORT, blocking]] = 0.0
-            used = _dismiss(fit, lower, members, blocking, used)
+            used = _dismiss(space, blocking, used)
         for c in range(used):
             weights[members[_SUPPORT, c]] = fit[_X, c]
         entering, most = -1, nu + slack
         for s in range(length):
             if members[_INSIDE, s] == 0:
-                score = _score(fit, inner, members, weights, s, used)
+                score = _score(space, s, used)
                 if score > most:
                     entering, most = s, score
         if entering < 0 or rounds > 4 * length + 20:  # the objective falls each round; the cap is for rounding noise
@@ -600,8 +697,9 @@ def _refit(fit, inner, lower, members, weights, length, used, ridge, slack):  # 
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _objective(fit, members, weights, used, nu, ridge, query_square):  # type: ignore[no-untyped-def]
+def _objective(space, used, nu, ridge, query_square):  # type: ignore[no-untyped-def]
     """(||r||^2, 2 F) at the refitted weights, from KKT: G alpha = b - nu - ridge alpha on the support."""
+    fit, members, weights = space.fit, space.members, space.weights
     energy, squares = query_square - nu, 0.0
     for c in range(used):
         s = members[_SUPPORT, c]
@@ -611,8 +709,9 @@ def _objective(fit, members, weights, used, nu, ridge, query_square):  # type: i
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _admit(fit, inner, lower, members, entering, used, ridge):  # type: ignore[no-untyped-def]
+def _admit(space, entering, used, ridge):  # type: ignore[no-untyped-def]
     """Appends path place `entering` to the factor. The pivot is at least the ridge, as it is in exact arithmetic."""
+    fit, inner, lower, members = space.fit, space.inner, space.lower, space.members
     z, w, square = fit[_COSINE, entering], 1.0, inner[entering, entering] + ridge
     for c in range(used):
         value = inner[entering, members[_SUPPORT, c]]
@@ -631,8 +730,9 @@ def _admit(fit, inner, lower, members, entering, used, ridge):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _dismiss(fit, lower, members, place, used):  # type: ignore[no-untyped-def]
+def _dismiss(space, place, used):  # type: ignore[no-untyped-def]
     """Takes support place `place` out of the factor by Givens rotations, z and w with it."""
+    fit, lower, members = space.fit, space.lower, space.members
     members[_INSIDE, members[_SUPPORT, place]] = 0
     for r in range(place, used - 1):
         members[_SUPPORT, r] = members[_SUPPORT, r + 1]
@@ -652,29 +752,48 @@ def _dismiss(fit, lower, members, place, used):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _solve(fit, lower, used):  # type: ignore[no-untyped-def]
-    """The refit over the support with its sum fixed and its signs free, into `fit[_X]`; returns nu."""
+def _solve(space, used):  # type: ignore[no-untyped-def]
+    """The refit over the support with its sum fixed and its signs free, into `fit[_X]`; returns nu.
+
+    Where rows are nearly equal, z and w are large and the sum is off by more than rounding: one step of refinement.
+    """
+    fit = space.fit
     wz, ww = 0.0, 0.0
     for c in range(used):
         wz += fit[_W, c] * fit[_Z, c]
         ww += fit[_W, c] * fit[_W, c]
+        fit[_X, c] = 0.0
     nu = (wz - 1.0) / ww
     for c in range(used):
         fit[_WORK, c] = fit[_Z, c] - nu * fit[_W, c]
+    more = (_add_solved(space, used) - 1.0) / ww
+    for c in range(used):
+        fit[_WORK, c] = -more * fit[_W, c]
+    _add_solved(space, used)
+    return nu + more
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _add_solved(space, used):  # type: ignore[no-untyped-def]
+    """Adds L^-T `fit[_WORK]`, which it overwrites, to `fit[_X]`; returns the sum of that."""
+    fit, lower = space.fit, space.lower
+    total = 0.0
     for c in range(used - 1, -1, -1):
         x = fit[_WORK, c] / lower[c, c]
-        fit[_X, c] = x
+        fit[_X, c] += x
+        total += fit[_X, c]
         for e in range(c):
             fit[_WORK, e] -= lower[c, e] * x
-    return nu
+    return total
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _residual(query, memories, members, weights, used, out):  # type: ignore[no-untyped-def]
+def _residual(query, pool, space, used, out):  # type: ignore[no-untyped-def]
     """q - sum(alpha m), in the precision of `out`."""
+    memories, members, weights = pool.memories, space.members, space.weights
     to = out.dtype.type
     for c in range(out.shape[0]):
         out[c] = query[c]
@@ -762,13 +881,33 @@ def _grid(bits, most):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath={"contract"})
 def _integers(row, factor, out):  # type: ignore[no-untyped-def]
-    """The multiples, rounded. Nothing is beyond the bounds of `out`: these make for the instruction that packs."""
-    to, least, most, shift = out.dtype.type, np.int32(-32768), np.int32(32767), np.float32(_INTEGER)
-    if out.itemsize == 1:
-        least, most = np.int32(-128), np.int32(127)
-    for c in range(row.shape[0]):
-        bits = np.float32(row[c] * factor + shift).view(np.int32)
-        out[c] = to(min(max(np.int32(bits - np.int32(_INTEGER_BITS)), least), most))
+    """The multiples, rounded; none is beyond the bounds of `out`."""
+    whole = row.shape[0] // LANES * LANES
+    for c in range(0, whole, LANES):
+        _round(row, factor, out, c)
+    for c in range(whole, row.shape[0]):
+        out[c] = out.dtype.type(np.float32(row[c] * factor + np.float32(_INTEGER)).view(np.int32))
+
+
+@intrinsic
+def _round(context, row, factor, out, start):  # type: ignore[no-untyped-def]
+    """`_integers` of the `LANES` entries from `start`, at once: told singly, they are packed eight at a time."""
+    return types.void(row, factor, out, start), _emit_round
+
+
+def _emit_round(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    row, out = (context.make_array(signature.args[n])(context, builder, arguments[n]) for n in (0, 2))
+    start = context.cast(builder, arguments[3], signature.args[3], types.intp)
+    real, word = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
+    whole = ir.VectorType(ir.IntType(signature.args[2].dtype.bitwidth), LANES)
+    lanes = builder.insert_element(ir.Constant(real, ir.Undefined), arguments[1], ir.Constant(ir.IntType(32), 0))
+    factors = builder.shuffle_vector(lanes, ir.Constant(real, ir.Undefined), ir.Constant(word, [0] * LANES))
+    held = builder.load(builder.bitcast(builder.gep(row.data, [start]), real.as_pointer()), align=4)
+    shift = ir.Constant(real, [_INTEGER] * LANES)
+    shifted = builder.fadd(builder.fmul(held, factors, flags=["contract"]), shift, flags=["contract"])
+    integers = builder.trunc(builder.bitcast(shifted, word), whole)
+    builder.store(integers, builder.bitcast(builder.gep(out.data, [start]), whole.as_pointer()), align=1)
+    return context.get_dummy_value()
 
 
 @intrinsic

@@ -1,7 +1,7 @@
 """Which records complete a set, by weights learned on other conversations?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ FEATURES = (
     "native rank over the number of candidates",
 )
 _UNFITTED = (0.0, 1.0, *[0.0] * (len(FEATURES) - 2))
+Weights = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,11 @@ class Rsc:
     """The pool's first `init_records`, then pages of `page` unseen candidates by a learned score: one call a page.
 
     The score is linear in `FEATURES`, taken anew from the set before each round; C3 is three rounds of eight.
-    The weights of a conversation are fitted on the other folds' gold by a stage of its own (`tasks.fit`) and handed
-    over by `fitted`; no gold comes here. Without a fit the cosine with the residual decides alone. Ties go to the
-    native rank. Raises `ValueError` for a bound below 1.
+    Without `weights` those of a conversation are fitted on the other folds' gold by a stage of its own (`tasks.fit`)
+    and handed over by `fitted`; no gold comes here. `weights`: eight numbers with spaces between them, as
+    `suffice fit` prints them of another benchmark; nothing is fitted then, and no gold of the benchmark that is read is
+    seen. Unfitted, the cosine with the residual decides alone. Ties go to the native rank.
+    Raises `ValueError` for a bound below 1 and for weights that are not eight finite numbers.
     Inferred, because the paper says one line (a learned residual query, three calls, no architecture): the simplest
     form, a conditional logit over eight features of candidate and set, in place of a network that moves the query;
     that candidates are the pool's first hundred, as in the fit; ten first records, as for BFR.
@@ -43,7 +46,7 @@ class Rsc:
 
     init_records: int = 10
     page: int = 8
-    weights: tuple[float, ...] = field(default=_UNFITTED, init=False)
+    weights: str = ""
 
     completes: ClassVar[bool] = True
     title: ClassVar[str] = "A first set, completed by a score learned on other conversations"
@@ -53,14 +56,28 @@ class Rsc:
         for name in ("init_records", "page"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} ({getattr(self, name)}) must be at least 1")
+        _ = self.numbers
+
+    @property
+    def learns(self) -> bool:
+        """Whether the weights are still to be fitted, on other conversations of the benchmark that is read."""
+        return not self.weights
+
+    @property
+    def numbers(self) -> Weights:
+        """The weights, one a feature. Raises `ValueError` where they are not."""
+        if not self.weights:
+            return _UNFITTED
+        found = tuple(map(float, self.weights.split()))
+        if len(found) != len(FEATURES):
+            raise ValueError(f"weights ({len(found)}) must match features ({len(FEATURES)})")
+        if not np.isfinite(found).all():
+            raise ValueError(f"weights ({self.weights}) must be finite")
+        return found
 
     def fitted(self, weights: Sequence[float]) -> "Rsc":
         """This reader with learned weights, one a feature. Raises `ValueError` for another number of them."""
-        if len(weights) != len(FEATURES):
-            raise ValueError(f"weights ({len(weights)}) must match features ({len(FEATURES)})")
-        made = replace(self)
-        object.__setattr__(made, "weights", tuple(float(weight) for weight in weights))
-        return made
+        return replace(self, weights=" ".join(repr(float(weight)) for weight in weights))
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
         pool = head(pool)
@@ -69,7 +86,7 @@ class Rsc:
 
         def next_page(state: State) -> list[Action | None]:
             held = np.array([place[note.id] for note in state.evidence], np.intp)
-            scores = features(query, pool, held) @ np.array(self.weights)
+            scores = features(query, pool, held) @ np.array(self.numbers)
             return [by_rank("rsc", [pool.ids[at] for at in descending(scores)])]
 
         policy = Policy(next_page, lambda state, found: found[: self.page], self.page)

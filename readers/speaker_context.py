@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from readers.locality import at_step
+from readers.locality import at_step, better_of_session
 from readers.ranking import descending
 from readers.types import Access, Budget, Evidence, Floats, Ints, Note, Pool, Query, selected
 from readers.words import content
@@ -27,7 +27,7 @@ _ADDRESSED = re.compile(
 
 @dataclass(frozen=True)
 class SpeakerContext:
-    """The pool by d + l + speaker · teller + context · need · around - brief · evenness · (need - usual need).
+    """d + l + speaker · teller + context · need · around - brief · evenness · (need - usual need) + session · best.
 
     The weights were set by hand with three benchmarks in view; what differs from one store to another is counted in
     it, and in the question:
@@ -37,17 +37,23 @@ class SpeakerContext:
     need: 40 / (40 + tokens): a short turn says little by itself. around: what its neighbours in the session score above
     the pool's mean, d + l, those two places away for half. evenness: how often the second of the speakers says "I" for
     once that the first does, in [0, 1]: among peers a turn shorter than its speaker's usual (mean of need) is mostly an
-    echo, but a user's is as good as a long one.
+    echo, but a user's is as good as a long one. best: 1 for the record of each session that scores most without it, if
+    that is above the pool's mean; questions that need several records mostly need several sessions.
+    `retold`: d is taken of the question as asked and as the one whom it names would say it (`as_told`), evenly. That
+    embeds one more text a question that names a speaker, so it is off where nobody asks for it.
     A weight of 0 leaves its part out. Evidence stays in the pool, `calls` at 0. Ties go to the native rank; a record
     whose score is not finite comes last. Raises `ValueError` for a negative or non-finite weight.
-    The three defaults were set by hand near a flat optimum on LoCoMo, a LongMemEval sample and BEAM 100K, so figures on
+    The defaults were set by hand near a flat optimum on LoCoMo, a LongMemEval sample and BEAM 100K, so figures on
     these are no proof of a transfer. Of a linear score fitted on LoCoMo alone, teller and neighbours raised the two
-    others as well; the length did not, which is why evenness bounds it.
+    others as well; the length did not, which is why evenness bounds it. `retold` says nothing about the two others:
+    their questions name no speaker.
     """
 
     speaker: float = 5.0
     context: float = 1.0
     brief: float = 18.0
+    session: float = 0.5
+    retold: bool = False
 
     title: ClassVar[str] = "Dense and BM25 evenly, raised by who can tell and by what a short turn stands beside"
     source: ClassVar[str] = "this project"
@@ -58,10 +64,10 @@ class SpeakerContext:
                 raise ValueError(f"{name} ({value}) must be at least 0 and finite")
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
-        matched = standard(pool.dense) + standard(pool.lexical)
         if not len(pool):
-            return selected(pool, descending(matched), budget)
+            return selected(pool, descending(pool.dense), budget)
         talk = talk_of(access.notes(access.everything()[0]))
+        matched = self._dense(query, pool, access, talk) + standard(pool.lexical)
         notes = access.notes(pool.ids)
         telling = tellers(query.text, talk)
         need = needs(pool.tokens)
@@ -69,7 +75,17 @@ class SpeakerContext:
         scores = matched + self.speaker * np.array([telling[note.speaker] for note in notes])
         scores += self.context * need * around(matched, pool.positions, pool.sessions)
         scores -= self.brief * talk.evenness * (need - usual)
+        scores += self.session * ((better_of_session(scores, pool.sessions) == 0) & (standard(scores) > 0))
         return selected(pool, descending(scores), budget)
+
+    def _dense(self, query: Query, pool: Pool, access: Access, talk: "Talk") -> Scores:
+        """(n,) d."""
+        asked = standard(pool.dense)
+        told = as_told(query.text, talk) if self.retold else query.text
+        if told == query.text:
+            return asked
+        vector = np.asarray(access.embed([told])[0], np.float64)
+        return standard(asked + standard(np.asarray(pool.vectors, np.float64) @ vector))
 
 
 def standard(scores: Floats) -> Scores:
@@ -152,10 +168,30 @@ def tellers(question: str, talk: Talk) -> dict[str, float]:
     often each speaks of themselves; and the other way round between two where it asks what "you" said or did, which is
     asked of the one who serves.
     """
-    asked = set(content(question))
-    named = [speaker for speaker in talk.selves if asked.intersection(content(speaker)[:1])]
+    named = named_in(question, talk)
     if named:
         return {speaker: (speaker in named) / len(named) for speaker in talk.selves}
     if len(talk.selves) == 2 and _ADDRESSED.search(question):
         return dict(zip(talk.selves, reversed(list(talk.selves.values())), strict=True))
     return dict(talk.selves)
+
+
+def named_in(question: str, talk: Talk) -> list[str]:
+    """The speakers whom the question names, by the first word of the name."""
+    asked = set(content(question))
+    return [speaker for speaker in talk.selves if asked.intersection(content(speaker)[:1])]
+
+
+def as_told(question: str, talk: Talk) -> str:
+    """The question with "I" and "my" for the speakers whom it names: turns say so where a question says the name.
+
+    A name is found as it is written, whole or by its first word; the verb keeps its form.
+    """
+    for speaker in named_in(question, talk):
+        first = next(word for word in _WORD.findall(speaker) if content(word))
+        question = re.sub(
+            rf"\b(?:{re.escape(speaker)}|{re.escape(first)})\b(['’]s\b)?",
+            lambda found: "my" if found[1] else "I",
+            question,
+        )
+    return question

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from reports.calibration import WRONG, Errors, Estimate, Proportion, corrected
+from reports.measures import Measure
 from reports.results import Arm, Results
 from reports.shown import Block, Head, Row, Shown, Table, interval, number_of
-from reports.tables import BudgetGroup, Measure, Statistics, overall
+from reports.tables import BudgetGroup, Statistics, overall
 
 _PERCENT = number_of(Measure("", "", "evidence"))
 
@@ -17,6 +18,13 @@ def calibration_tables(results: Results, statistics: Statistics) -> list[Table]:
     if not results.calibrations:
         return []
     return [_errors(results), *(_corrected(results, statistics, judge) for judge in results.calibrations)]
+
+
+def scores_of(results: Results, judge: str) -> dict[str, Sequence[float | None]]:
+    """Arm → a judge's scores over every expected cell of the overall row, None where it did not judge."""
+    asked = overall(results).select("question_id")
+    verdicts = results.verdicts.filter(pl.col("judge") == judge).join(asked, on="question_id", how="semi")
+    return dict(verdicts.group_by("arm").agg("score").iter_rows())
 
 
 def _errors(results: Results) -> Table:
@@ -44,9 +52,7 @@ def _corrected(results: Results, statistics: Statistics, judge: str) -> Table:
             for truth in WRONG
         ),
     ]
-    asked = overall(results).select("question_id")
-    verdicts = results.verdicts.filter(pl.col("judge") == judge).join(asked, on="question_id", how="semi")
-    scores = dict(verdicts.group_by("arm").agg("score").iter_rows())
+    scores = scores_of(results, judge)
     blocks = [_block(results, judge, group, scores) for group in statistics.groups]
     return Table(f"{judge}: scores corrected for its errors, %", tuple(heads), tuple(blocks))
 

@@ -10,9 +10,11 @@ from reports.comparison_tables import PAIRED_HEADS, paired_cells
 from reports.comparisons import Comparison, Contrast
 from reports.files import templates, write
 from reports.findings import chance, points
+from reports.grid import ALL
+from reports.measures import COSTS, LATENCIES, STOPPED, STOPPED_TITLE, Measure, judged_measures
 from reports.results import EVIDENCE_METRICS, Results
 from reports.shown import Block, Head, Row, Shown, Table, number_of
-from reports.tables import ALL, COSTS, LATENCIES, PRIMARY, STOPPED, STOPPED_TITLE, Measure, judged_measures
+from reports.tables import PRIMARY
 
 READINGS: Mapping[str, str] = {
     "above": "the second run is shown to be above the first",

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reports.comparisons import Comparison, Contrast
 from reports.findings import chance, points
+from reports.grid import ALL
+from reports.measures import Measure
 from reports.rates import EVERY, SUBSETS, Rate, subsets_of
 from reports.results import Results
 from reports.shown import Block, Head, Row, Shown, Table, interval, number_of
-from reports.tables import ALL, BudgetGroup, Cell, Measure, Statistics
+from reports.tables import BudgetGroup, Cell, Statistics
 
 Compared = Mapping[Contrast, Comparison]
 PAIRED_HEADS = (

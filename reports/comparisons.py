@@ -8,11 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reports.grid import ALL, Grid
 from reports.intervals import Floats, Integers, bootstrap_means
 from reports.rates import EVERY, binary_measures, kept_rows, mean, ranking_columns, subsets_of
 from reports.results import Results
 from reports.significance import cohen_h, detectable, holm, mcnemar, odds_ratio, sign_flip
-from reports.tables import ALL, Estimate, Grid, baseline_of, estimates_of, resamples_of
+from reports.tables import Estimate, baseline_of, estimates_of, resamples_of
 
 LEVEL = 0.05
 ROUNDING = 1e-9  # a sum of fractions that is 0 on paper need not be 0 in floating point

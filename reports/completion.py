@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from reports.grid import ALL
 from reports.intervals import bootstrap_means
 from reports.results import Arm, Results
-from reports.tables import ALL, Estimate, estimates_of, overall
+from reports.tables import Estimate, estimates_of, overall
 
 FIRST = "init"
 MEASURES = ("gold_hit", "complete_evidence")

@@ -41,6 +41,12 @@ def diagnosed(cells: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def scored_by(judge: str, cells: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """`Results.cells` with the `score: Float64?` that one judge gave, as `diagnosed` needs it."""
+    scores = verdicts.filter(pl.col("judge") == judge).select("arm", "question_id", "score")
+    return cells.join(scores, on=["arm", "question_id"], how="left", maintain_order="left")
+
+
 def diagnosis_table(cells: pl.DataFrame, apart: Sequence[str] = ()) -> pl.DataFrame:
     """One row an arm, in the frame's order: `arm, n`, then how many cells have each of `DIAGNOSES`.
 

@@ -7,68 +7,18 @@ import altair as alt
 import polars as pl
 import vl_convert
 
+from reports.drawing import COLOURS, DASHES, SHAPES, finished, legend_of, scale_of
+from reports.grid import ALL
+from reports.measures import LATENCIES
 from reports.results import Results
-from reports.tables import ALL, LATENCIES, Cell, Statistics, series_of
+from reports.tables import Cell, Statistics, series_of
 
 COVERAGE: Mapping[str, str] = {
     "complete_evidence": "All gold turns found",
     "complete_sessions": "All gold sessions found",
     "gold_hit": "Any gold turn found",
 }
-# Okabe & Ito 2008 without yellow, neighbours unlike in lightness; shape and dash say the same in grey.
-# Eight colours and seven shapes, so that the ninth series does not look like the first.
-COLOURS = ("#0072B2", "#D55E00", "currentColor", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#888888")
-SHAPES = (
-    "circle",
-    "square",
-    "triangle-up",
-    "diamond",
-    "cross",
-    "triangle-down",
-    "triangle-right",
-)
-DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 4], [1, 3])
-SIDE_BY_SIDE = 12
 BANDS = 8
-FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
-CONFIG: Mapping[str, Any] = {
-    "font": FONT,
-    "background": "transparent",
-    "padding": {"left": 24, "right": 40, "top": 5, "bottom": 5},  # fonts differ from the one measured here
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": "currentColor",
-        "titleColor": "currentColor",
-        "domainColor": "currentColor",
-        "tickColor": "currentColor",
-        "gridColor": "currentColor",
-        "gridOpacity": 0.12,
-        "domainOpacity": 0.4,
-        "tickOpacity": 0.4,
-        "labelFontSize": 11,
-        "titleFontSize": 11,
-        "titleFontWeight": "normal",
-        "labelLimit": 320,
-    },
-    "title": {"color": "currentColor", "fontSize": 12, "fontWeight": 600, "anchor": "start", "offset": 10},
-    "legend": {
-        "labelColor": "currentColor",
-        "titleColor": "currentColor",
-        "labelFontSize": 11,
-        "labelLimit": 320,
-        "symbolSize": 70,
-        "symbolStrokeWidth": 0,
-        "rowPadding": 3,
-    },
-    "header": {
-        "labelColor": "currentColor",
-        "labelFontSize": 11,
-        "labelFontWeight": 600,
-        "labelAnchor": "start",
-        "labelOrient": "top",
-        "title": None,
-    },
-}
 
 
 def draw(results: Results, statistics: Statistics) -> dict[str, str]:
@@ -156,9 +106,9 @@ def _coverage_panel(
     x = alt.X("budget:N", sort=budgets, title=None, axis=alt.Axis(labelAngle=0, ticks=False))
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=5))
     base = alt.Chart(at, title=title).encode(x=x, detail="part:N")
-    colour = alt.Color("series:N", sort=series, scale=_scale(series, COLOURS), legend=_legend(series))
-    dash = alt.StrokeDash("series:N", sort=series, scale=_scale(series, DASHES), legend=None)
-    shape = alt.Shape("series:N", sort=series, scale=_scale(series, SHAPES), legend=_legend(series))
+    colour = alt.Color("series:N", sort=series, scale=scale_of(series, COLOURS), legend=legend_of(series))
+    dash = alt.StrokeDash("series:N", sort=series, scale=scale_of(series, DASHES), legend=None)
+    shape = alt.Shape("series:N", sort=series, scale=scale_of(series, SHAPES), legend=legend_of(series))
     wide = at.filter(pl.len().over("part") > 1).filter(pl.lit(len(series) <= BANDS))
     lone = at.filter(pl.len().over("part") == 1)
     band = alt.Chart(wide).mark_area(opacity=0.1).encode(x=x, y="low:Q", y2="high:Q", color=colour, detail="part:N")
@@ -166,15 +116,6 @@ def _coverage_panel(
     point = base.mark_point(size=46, filled=True, opacity=1).encode(y=y, color=colour, shape=shape)
     whisker = alt.Chart(lone).mark_rule(strokeWidth=1.4).encode(x=x, y="low:Q", y2="high:Q", color=colour)
     return alt.layer(band, whisker, line, point).properties(width=max(230, 76 * len(budgets)), height=380)
-
-
-def _scale(series: list[str], cycle: tuple[Any, ...]) -> alt.Scale:
-    return alt.Scale(domain=series, range=[cycle[i % len(cycle)] for i in range(len(series))])
-
-
-def _legend(series: list[str]) -> alt.Legend:
-    columns = 1 if len(series) <= SIDE_BY_SIDE else 2
-    return alt.Legend(title=None, orient="right", columns=columns, symbolOpacity=1, symbolFillColor="transparent")
 
 
 def _latency_data(statistics: Statistics) -> pl.DataFrame:
@@ -198,12 +139,6 @@ def _latency_panel(data: pl.DataFrame, title: str, kind: Any, last: bool) -> alt
     middle = base.mark_point(filled=True, opacity=1, size=50, shape="circle", color="#0072B2").encode(x=x)
     tail = base.mark_tick(thickness=2, size=11, color="currentColor").encode(x="p95:Q")
     return alt.layer(span, middle, tail).properties(width=520, height=alt.Step(20))
-
-
-def finished(chart: alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart) -> dict[str, Any]:
-    """A chart as Vega-Lite in the reports' style; not checked against its schema again, which is half of the work."""
-    spec: dict[str, Any] = chart.to_dict(validate=False)
-    return {**spec, "config": dict(CONFIG)}
 
 
 def _svg(chart: alt.HConcatChart | alt.VConcatChart) -> str:

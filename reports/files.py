@@ -14,8 +14,8 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def templates() -> Environment:
-    """The report templates: HTML is escaped, and a variable that is missing is an error."""
-    return Environment(
+    """The report templates: HTML is escaped, `md` escapes for Markdown, and a variable that is missing is an error."""
+    found = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -23,11 +23,24 @@ def templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    found.filters["md"] = markdown
+    return found
+
+
+def markdown(text: str) -> Markup:
+    """User text that can neither break out of a Markdown line or table cell nor open an HTML element."""
+    inert = re.sub(r"([\\`*\[\]|])", r"\\\1", " ".join(str(text).split()))
+    return Markup(inert.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
 
 
 def inline(svg: str) -> Markup:
     """An SVG for HTML, where namespaces are implied; Vega has escaped its texts."""
     return Markup(re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg))
+
+
+def alone(svg: str) -> str:
+    """An SVG as a picture of its own, on white: what takes its colour from a page is black there."""
+    return svg.replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
 
 
 def csv(frame: pl.DataFrame) -> str:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reports.comparisons import LEVEL, Comparison, Contrast, Verdict, verdict
+from reports.grid import ALL
 from reports.limits import limits, listed
 from reports.rates import AUDITED, CITED
 from reports.results import Arm, Results
-from reports.tables import ALL, PRIMARY, UNBOUNDED, BudgetGroup, Cell, Estimate, Statistics
+from reports.tables import PRIMARY, UNBOUNDED, BudgetGroup, Cell, Estimate, Statistics
 
 SIDES: Mapping[Verdict, str] = {
     "above": "shown to be above it",

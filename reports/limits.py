@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from reports.comparisons import Comparison, Contrast
+from reports.grid import ALL
 from reports.rates import EVERY
 from reports.results import Results
 from reports.significance import EXACT_UNITS
-from reports.tables import ALL, PRIMARY, Cell, Statistics, overall
+from reports.tables import PRIMARY, Cell, Statistics, overall
 
 FEW_CLUSTERS = 20
 

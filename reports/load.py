@@ -9,7 +9,18 @@ from reports.results import Arm
 from storage.digests import digest
 from storage.holdings import imported, records
 from storage.lake import Lake
-from storage.schemas import ANSWERS, GOLD, QUESTIONS, RANKINGS, RESIDENT, SCORES, SELECTIONS, STATES, VERDICTS
+from storage.schemas import (
+    ANSWERS,
+    GOLD,
+    QUESTIONS,
+    RANKINGS,
+    RESIDENT,
+    SCORES,
+    SELECTIONS,
+    STATES,
+    SUFFICIENCY,
+    VERDICTS,
+)
 
 BASELINE = "hybrid"
 
@@ -27,7 +38,10 @@ class StoreAddresses:
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a run's tables lie; `verdicts`: judge → address. `question_ids` are expected, in benchmark order."""
+    """Where a run's tables lie; `verdicts`: judge → address. `question_ids` are expected, in benchmark order.
+
+    `sufficiency`: of what the panel said, None where no panel judges it.
+    """
 
     dataset: str
     gold: str
@@ -35,6 +49,7 @@ class Addresses:
     verdicts: Mapping[str, str]
     stores: Sequence[StoreAddresses]
     question_ids: Sequence[str]
+    sufficiency: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +84,7 @@ def load(
     selected = pl.concat(per_store) if per_store else pl.DataFrame()
     cells = expected.join(selected.drop("trace"), on=["arm", "question_id"], how="left", maintain_order="left")
     cells = cells.join(_replaced(selected, arms), on=["arm", "question_id"], how="left", maintain_order="left")
+    cells = _sufficient(lake, addresses, cells)
     cells = _answered(lake, addresses, cells) if addresses.verdicts else _unasked(cells)
     verdicts = _verdicts(lake, addresses, cells)
     return Frames(
@@ -149,6 +165,15 @@ def _replaced(selected: pl.DataFrame, arms: Sequence[Arm]) -> pl.DataFrame:
     size = pl.col("record_ids").list.len()
     share = pl.when(size > 0).then(outside / size)
     return pairs.select("arm", "question_id", replaced=share.cast(pl.Float64))
+
+
+def _sufficient(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataFrame:
+    """What the panel said of each cell's evidence; null where there is no panel or it has not judged that state."""
+    if addresses.sufficiency is None:
+        return cells.with_columns(sufficiency=pl.lit(None, pl.String))
+    said = lake.table(SUFFICIENCY, addresses.sufficiency).read(["question_id", "evidence_hash", "label"])
+    said = said.rename({"label": "sufficiency"})
+    return cells.join(said, on=["question_id", "evidence_hash"], how="left", maintain_order="left")
 
 
 def _answered(lake: Lake, addresses: Addresses, cells: pl.DataFrame) -> pl.DataFrame:

@@ -1,54 +1,29 @@
 """How do a run's arms compare at a glance?"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 import altair as alt
 import polars as pl
-import vl_convert
 
 from reports.comparisons import Comparison, Contrast, verdict
-from reports.figures import COLOURS, COVERAGE, coverage_chart, coverage_data, finished
+from reports.drawing import COLOURS, Figure, finished, over_the_plot
+from reports.figures import COVERAGE, coverage_chart, coverage_data
 from reports.findings import percent, points
+from reports.grid import ALL
+from reports.judge_figures import agreement, calibration
+from reports.measures import judged_measures
 from reports.results import Results
-from reports.tables import ALL, PRIMARY, Cell, Statistics, baseline_of, judged_measures, overall
-from storage.tables import write_whole
+from reports.tables import PRIMARY, Cell, Statistics, baseline_of, overall
 
-Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
 COSTS = {"calls": "access calls a question, mean", "tokens": "tokens of evidence a question, mean"}
 SIDES = {"above": "above hybrid", "below": "below hybrid", "unclear": "an interval reaches 0", "equal": "no difference"}
 SIDE_COLOURS = (COLOURS[3], COLOURS[1], "#888888", "#888888")
 SIDE_SHAPES = ("triangle-right", "triangle-left", "circle", "cross")
-NAMES = ("budgets", "cost", "differences", "kinds", "reuse")
+NAMES = ("budgets", "cost", "differences", "kinds", "reuse", "agreement", "calibration")
 KEY_STEP = 16
 LOG_FROM = 8  # a cost that spans more than so many times its least is drawn on a log scale
 KNOWN = 0.95  # the share of questions for which an arm must be known to stand beside others
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture with its data and its reading. `spec`: Vega-Lite, drawn without network."""
-
-    name: str
-    title: str
-    spec: dict[str, Any]
-    data: pl.DataFrame
-    reading: str
-    caption: str
-
-    @cached_property
-    def svg(self) -> str:
-        """For a page, whose text colour it takes."""
-        return str(vl_convert.vegalite_to_svg(self.spec))
-
-    def write_png(self, path: Path) -> Path:
-        """Write it as a picture on white, whole or not at all."""
-        spec = {**self.spec, "config": {**self.spec["config"], "background": "white"}}
-        write_whole(path, vl_convert.vegalite_to_png(spec, scale=2))
-        return path
 
 
 def overview(
@@ -77,7 +52,7 @@ def overview(
     def forest(results: Results, statistics: Statistics) -> Figure | None:
         return _forest(results, statistics, comparisons)
 
-    by_name = dict(zip(NAMES, (_budgets, _cost, forest, _heat_map, _reuse), strict=True))
+    by_name = dict(zip(NAMES, (_budgets, _cost, forest, _heat_map, _reuse, agreement, calibration), strict=True))
     drawn = [by_name[name] for name in names]
     fewer = len(counts) - len(whole)
     left = f" Left out: {fewer:,} arms known for less than {KNOWN:.0%} of the questions." if fewer else ""
@@ -203,9 +178,9 @@ def _forest(results: Results, statistics: Statistics, comparisons: Mapping[Contr
     data = pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
     data = data.with_columns(pl.col(names[2:7]).cast(pl.Float64))
     budgets = list(dict.fromkeys(data["budget"]))
-    ends = data.select(names[2:7])
-    reach = max(abs(value) for value in (*ends.min().row(0), *ends.max().row(0)) if value is not None)
-    panels = [_forest_panel(data.filter(pl.col("budget") == own), own, reach, own == budgets[-1]) for own in budgets]
+    known = [value for name in names[2:7] for value in data[name].drop_nulls()]
+    ends = 100 * min(0.0, *known), 100 * max(0.0, *known)
+    panels = [_forest_panel(data.filter(pl.col("budget") == own), own, ends, own == budgets[-1]) for own in budgets]
     counts = {side: int((data["side"] == side).sum()) for side in SIDES}
     top = data.sort("difference", descending=True).row(0, named=True)
     reading = (
@@ -222,29 +197,30 @@ def _forest(results: Results, statistics: Statistics, comparisons: Mapping[Contr
     )
 
 
-def _forest_panel(data: pl.DataFrame, title: str, reach: float, last: bool) -> alt.LayerChart:
-    scale = alt.Scale(domain=[-100 * reach, 100 * reach], nice=True)
+def _forest_panel(data: pl.DataFrame, title: str, ends: tuple[float, float], last: bool) -> alt.LayerChart:
+    scale, words = alt.Scale(domain=list(ends), nice=True), "percentage points" if last else None
     shown = data.with_columns(pl.col("difference", "low", "high", "cluster_low", "cluster_high") * 100)
     y = alt.Y(
         "arm:N", sort=alt.SortField("difference", "descending"), title=None, axis=alt.Axis(ticks=False, domain=False)
     )
-    axis = alt.Axis(tickCount=6, format="+d")
-    x = alt.X("difference:Q", title="points" if last else None, scale=scale, axis=axis)
+    axis = alt.Axis(tickCount=6, labelExpr="datum.value == 0 ? '0' : format(datum.value, '+')")
+    x = alt.X("difference:Q", title=words, scale=scale, axis=axis)
     colour = alt.Color("side:N", scale=alt.Scale(domain=list(SIDES), range=list(SIDE_COLOURS)), legend=None)
     shape = alt.Shape("side:N", scale=alt.Scale(domain=list(SIDES), range=list(SIDE_SHAPES)), legend=None)
-    base = alt.Chart(shown, title=_over_the_plot(title)).encode(y=y)
-    thin = base.mark_rule(strokeWidth=1).encode(x=alt.X("cluster_low:Q", title=None), x2="cluster_high:Q", color=colour)
+    base = alt.Chart(shown, title=over_the_plot(title)).encode(y=y)
+    thin = base.mark_rule(strokeWidth=1).encode(
+        x=alt.X("cluster_low:Q", title=words), x2="cluster_high:Q", color=colour
+    )
     thick = base.mark_rule(strokeWidth=3.2, opacity=0.55).encode(
-        x=alt.X("low:Q", title=None), x2="high:Q", color=colour
+        x=alt.X("low:Q", title=words), x2="high:Q", color=colour
     )
     middle = base.mark_point(size=52, filled=True, opacity=1).encode(x=x, color=colour, shape=shape)
-    zero = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color="currentColor", opacity=0.7).encode(x="zero:Q")
+    zero = (
+        alt.Chart(pl.DataFrame({"zero": [0.0]}))
+        .mark_rule(color="currentColor", opacity=0.7)
+        .encode(x=alt.X("zero:Q", title=words))
+    )
     return alt.layer(zero, thin, thick, middle).properties(width=520, height=alt.Step(18))
-
-
-def _over_the_plot(title: str) -> alt.TitleParams:
-    """A heading that begins where the plot does, whatever its labels' width."""
-    return alt.TitleParams(title, frame="group")
 
 
 def _heat_map(results: Results, statistics: Statistics) -> Figure | None:
@@ -280,7 +256,7 @@ def _heat_map(results: Results, statistics: Statistics) -> Figure | None:
 def _heat_panel(data: pl.DataFrame, title: str, kinds: Sequence[str], first: bool) -> alt.LayerChart:
     arms = list(dict.fromkeys(data["arm"]))
     axis = alt.Axis(orient="top", labelAngle=0, ticks=False, domain=False, labels=first)
-    base = alt.Chart(data, title=_over_the_plot(title)).encode(
+    base = alt.Chart(data, title=over_the_plot(title)).encode(
         x=alt.X("kind:N", sort=list(kinds), title=None, axis=axis),
         y=alt.Y("arm:N", sort=arms, title=None, axis=alt.Axis(ticks=False, domain=False)),
     )

@@ -11,9 +11,8 @@ import polars as pl
 from jinja2 import Environment
 from markupsafe import Markup
 
+from reports.drawing import Figure
 from reports.files import csv, inline, templates, write
-from reports.overview_figures import Figure
-from reports.page import _markdown
 from reports.paper_tables import UNPUBLISHED, PaperCell, PaperTable
 
 FORMATS = ("html", "md", "csv", "latex")
@@ -63,26 +62,26 @@ def write_tables(
     """Write tables in the given `FORMATS` and figures into `folder`, each file whole or not at all.
 
     Returns name → path: `tables.html` holds all; `bfr.table16.md`, `.csv`, `.tex` one table each; a figure has its
-    `.svg`, `.png` and `.csv`.
+    `.svg`, `.png` and `.csv`, and one that is called as a table stands above it.
     """
     shown = [show(table) for table in tables]
     pages = _templates()
-    view = {"title": title, "summary": summary, "notation": NOTATION}
     drawn = [(figure, inline(figure.svg)) for figure in figures]
+    above = {figure.name: (figure, svg) for figure, svg in drawn if figure.name in {table.name for table in tables}}
+    view: dict[str, Any] = {"title": title, "summary": summary, "notation": NOTATION, "above": above}
+    view["figures"] = [each for each in drawn if each[0].name not in above]
     texts = {}
     if "html" in formats:
-        texts["tables.html"] = pages.get_template("paper_tables.html.j2").render(view, tables=shown, figures=drawn)
+        texts["tables.html"] = pages.get_template("paper_tables.html.j2").render(view, tables=shown)
     for name, ending in (("md", "md"), ("latex", "tex")):
         if name in formats:
             page = pages.get_template(f"paper_table.{ending}.j2")
             texts |= {f"{own.table.name}.{ending}": page.render(view, own=own) for own in shown}
     if "csv" in formats:
         texts |= {f"{table.name}.csv": csv(cell_rows(table)) for table in tables}
-    for figure in figures:
-        texts |= {f"{figure.name}.svg": figure.svg, f"{figure.name}.csv": csv(figure.data)}
     folder.mkdir(parents=True, exist_ok=True)
     paths = {name: write(folder / name, text) for name, text in texts.items()}
-    return paths | {f"{each.name}.png": each.write_png(folder / f"{each.name}.png") for each in figures}
+    return paths | {name: path for each in figures for name, path in each.write(folder).items()}
 
 
 def cell_rows(table: PaperTable) -> pl.DataFrame:
@@ -133,9 +132,10 @@ def reading(table: PaperTable) -> str:
         return f"None of {len(published):,} published numbers has one of this run beside it."
     label, head, cell = max(beside, key=lambda own: abs(own[2].difference or 0.0))
     show_it = _number([cell], head)
+    has, it = ("has", "it") if len(beside) == 1 else ("have", "them")
     return (
-        f"{len(beside):,} of {len(published):,} published numbers have one of this run beside them; the furthest apart "
-        f"is {head} of {label}: {show_it(cell.ours)} against {show_it(cell.published)}."
+        f"{len(beside):,} of {len(published):,} published numbers {has} one of this run beside {it}; the furthest "
+        f"apart is {head} of {label}: {show_it(cell.ours)} against {show_it(cell.published)}."
     )
 
 
@@ -186,11 +186,11 @@ def _letter(place: int) -> str:
 
 def _templates() -> Environment:
     found = templates()
-    found.filters["md"] = _markdown
     found.filters["tex"] = _tex
     return found
 
 
 def _tex(text: Any) -> Markup:
-    """Text that LaTeX sets as it stands."""
-    return Markup("".join(TEX.get(each, each) for each in " ".join(str(text).split())))
+    """Text that LaTeX sets as it stands; what stands between backticks is typed."""
+    plain = "".join(TEX.get(each, each) for each in " ".join(str(text).split()))
+    return Markup(re.sub(r"`([^`]*)`", r"\\texttt{\1}", plain))

@@ -14,6 +14,7 @@ from reports.published import FIRST_SET
 from reports.results import Arm, Results
 
 NOT_RUN = "this arm was not run"
+COUNT = "how many questions, no result: no difference is taken"
 BENCH = {"pools": "LoCoMo", "d": 1536}
 
 
@@ -24,7 +25,8 @@ class Ran:
     `sufficiency`: `arm, question_id: String`, `sufficient: Float64?` (uncertain or not judged is null). `judge`: the
     verdicts' first judge that asks a model, `panel` the sufficiency judges where they ask one, empty where none does.
     `answerer`: its printed form with its model's name. `encoders`: store → encoder. `models`: alias → model.
-    `bench`: what `suffice bench readers --json` printed; `pursuit`: numbers.csv of `suffice analyse pursuit`.
+    `bench`: what `suffice bench readers --json` printed; `pursuit`: numbers.csv of `suffice analyse pursuit`. `data`:
+    what the run reads where that is not the benchmark itself; no number of it may stand beside a paper's.
     """
 
     results: Results
@@ -37,6 +39,7 @@ class Ran:
     models: Mapping[str, str] = field(default_factory=dict)
     bench: Mapping[str, Any] | None = None
     pursuit: pl.DataFrame | None = None
+    data: str = ""
 
 
 class Values(NamedTuple):
@@ -70,13 +73,14 @@ class Lookup:
         source = METRICS[at.metric].source
         if source == "bench":
             return self._benched(at)
-        if at.benchmark and at.benchmark != self.results.benchmark:
-            return Held(why=f"this run reads {self.results.benchmark}, not {at.benchmark}")
+        read = self.ran.data or self.results.benchmark
+        if at.benchmark and at.benchmark != read:
+            return Held(why=f"this run reads {read}, not {at.benchmark}")
         if source == "pursuit":
             return self._pursued(at)
         rows = self._rows(at)
         if source == "count":
-            return Held(float(len(rows)), n=len(rows), comparable=False)
+            return Held(float(len(rows)), n=len(rows), why=COUNT, comparable=False)
         if not len(rows):
             where = " ".join(filter(None, [at.conversation, *at.kinds]))
             return Held(why=f"no {where} questions in this run")

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.coordinates import METRICS, Coordinates, label, read
+from reports.grid import ALL
 from reports.intervals import Floats, Integers, bootstrap_means
 from reports.paper_lookup import Lookup, Ran, Values
 from reports.published import FIRST_SET, Printed
 from reports.results import Results
-from reports.tables import ALL, Estimate, estimates_of
+from reports.tables import Estimate, estimates_of
 
 UNPUBLISHED = "not published"
 OFFLINE_ANSWERS = "answers of an offline program: no difference is taken"

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from reports.grid import ALL
 from reports.intervals import Floats, Integers, bootstrap_means
-from reports.tables import ALL, Estimate
+from reports.tables import Estimate
 
 POLICIES = ("hybrid", "mem_pursuit")
 OVERLAP_BUDGETS = (10, 20)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import vl_convert
 
-from reports.figures import COLOURS, CONFIG
+from reports.drawing import COLOURS, CONFIG
 from reports.pursuit_analysis import (
     CURVES,
     OVERLAP_BUDGETS,

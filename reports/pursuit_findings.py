@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from reports.comparisons import Verdict, verdict
 from reports.findings import percent, points
+from reports.grid import ALL
 from reports.pursuit_analysis import DIFFERENCE, OVERLAP_BUDGETS, PAIRS_GROUP, PAPER_GROUP, Found, Key
-from reports.tables import ALL, Estimate
+from reports.tables import Estimate
 
 AGAINST_HYBRID: Mapping[Verdict, str] = {
     "above": "above hybrid",

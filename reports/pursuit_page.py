@@ -7,9 +7,10 @@ from pathlib import Path
 from markupsafe import Markup
 
 from reports.comparisons import verdict
-from reports.files import csv, inline, templates, write
+from reports.facts import digest_fact
+from reports.files import alone, csv, inline, templates, write
 from reports.findings import percent, points
-from reports.page import DIGEST, SHORT_DIGEST
+from reports.grid import ALL
 from reports.pursuit_analysis import (
     CURVES,
     DIFFERENCE,
@@ -29,7 +30,7 @@ from reports.pursuit_figures import draw, preference_group
 from reports.pursuit_findings import comparisons, number, readings, signed
 from reports.pursuit_published import DIFFERS, OVERLAP, OVERLAP_BENCHMARK, OVERLAP_NOTE, SETTING, SOURCE
 from reports.shown import Block, Fact, Head, Row, Shown, Table
-from reports.tables import ALL, Estimate
+from reports.tables import Estimate
 
 Show = Callable[[float | None], str]
 
@@ -71,12 +72,12 @@ def write_analysis(study: Study, found: Found, folder: Path) -> dict[str, Path]:
             sections=sections,
             samples=f"{study.samples:,}",
             seed=study.seed,
-            identity=[_digest(name, value) for name, value in study.identity.items()],
+            identity=[digest_fact(name, value) for name, value in study.identity.items()],
         )
     )
     texts = {
         "analysis": ("analysis.html", page),
-        **{name: (f"{name}.svg", svg) for name, svg in figures.items()},
+        **{name: (f"{name}.svg", alone(svg)) for name, svg in figures.items()},
         "questions": ("questions.csv", csv(study.rows)),
         "numbers": ("numbers.csv", csv(estimate_rows(found))),
         "curve_data": ("curve.csv", csv(nested_curve(rows))),
@@ -270,8 +271,3 @@ def _summary(study: Study) -> list[Fact]:
         Fact("Questions with gold", f"{study.rows.height:,} of {study.questions:,} in {conversations:,} conversations"),
         *(Fact(label, value) for label, value in study.setting.items()),
     ]
-
-
-def _digest(name: str, value: str) -> Fact:
-    short = bool(DIGEST.fullmatch(value))
-    return Fact(name, value[:SHORT_DIGEST], value) if short else Fact(name, value)

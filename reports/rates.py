@@ -7,9 +7,11 @@ import numpy as np
 import polars as pl
 
 from reports.calibration import wilson
+from reports.grid import ALL, Grid
 from reports.intervals import Floats, Integers
+from reports.measures import measures
 from reports.results import Results
-from reports.tables import ALL, Cell, Grid, measures
+from reports.tables import Cell
 
 EVERY, AUDITED, CITED = "all", "audited", "citations"
 SUBSETS: Mapping[str, tuple[str, str]] = {

@@ -58,6 +58,7 @@ class Results:
     `resident: Int64?` tokens that an imported store shows before the evidence, if any, which are not in `tokens`;
     the names of `EVIDENCE_METRICS: Float64?` in [0, 1], null where undefined (no gold) or missing;
     `replaced: Float64?` in [0, 1], share of the evidence that `hybrid` at the same budget does not hold;
+    `sufficiency: String?` (sufficient, insufficient, uncertain), null where no panel judged the evidence;
     `answer: String?`, `answer_status: String?` (ok, parse_failed, refused, truncated, failed).
     `verdicts`: one row for every expected (arm, question, judge): `arm, question_id, judge, status: String`
     (`ok`, …, or `missing`), `score: Float64?` in [0, 1].

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from reports.comparisons import verdict
 from reports.findings import points
-from reports.tables import Estimate, Measure
+from reports.measures import Measure
+from reports.tables import Estimate
 
 
 @dataclass(frozen=True)

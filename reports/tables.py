@@ -3,7 +3,7 @@
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -11,28 +11,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from reports.grid import ALL, Grid
 from reports.intervals import Floats, Integers, Means, bootstrap_means
-from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
+from reports.measures import BASELINE_READER, LATENCIES, STOPPED, Measure, measures
+from reports.results import Arm, Results
 
-ALL = "all"
 PRIMARY = "complete_evidence"
-BASELINE_READER = "hybrid"
 UNBOUNDED = "all"
-COSTS: Mapping[str, str] = {
-    "records": "Records: in the evidence of a question, mean",
-    "tokens": "Tokens: in the evidence of a question, mean",
-    "resident": "Resident: tokens that the store's system shows before the evidence of a question, not in Tokens, mean",
-    "calls": "Calls: access calls for a question, mean",
-    "asks": "Asks: times a model is asked for a question, mean",
-    "replaced": f"Replaced, %: share of the evidence that {BASELINE_READER} at the same budget does not hold",
-}
-LATENCIES: Mapping[str, tuple[str, float]] = {
-    "latency_ms_median": ("Latency median, ms: of a question, on this machine", 50.0),
-    "latency_ms_p95": ("Latency p95, ms: 95th percentile of a question, on this machine", 95.0),
-}
-STOPPED = "over_budget"
-STOPPED_TITLE = "Stopped: questions on which the reader asked for more than its budget and was stopped, count"
-REALISED = ("records", "tokens", "resident", "calls", "asks", STOPPED)
 COLUMNS: Mapping[str, pl.DataType] = {
     "benchmark": pl.String(),
     "split": pl.String(),
@@ -49,31 +34,6 @@ COLUMNS: Mapping[str, pl.DataType] = {
 
 # The bounds of evidence, in the order of a report's tables.
 UNITS: Mapping[int, str] = {0: "records", 1: "tokens", 2: "completion", 3: "none"}
-
-
-class Measure(NamedTuple):
-    """`name` as in main.csv, `title` as `Head: definition`, `family`: evidence, cost, count, latency or judged."""
-
-    name: str
-    title: str
-    family: str
-
-    @property
-    def head(self) -> str:
-        return self.title.partition(": ")[0]
-
-    @property
-    def definition(self) -> str:
-        return self.title.partition(": ")[2]
-
-    @property
-    def is_share(self) -> bool:
-        return self.family in ("evidence", "judged") or self.name == "replaced"
-
-    @property
-    def ranks(self) -> bool:
-        """Whether more of it is better, so that arms may be ordered by it."""
-        return self.family in ("evidence", "judged")
 
 
 class Cell(NamedTuple):
@@ -135,46 +95,6 @@ class Statistics:
         if group.budget == UNBOUNDED or len(values) < 2 or unequal or min(values) == max(values):
             return frozenset()
         return frozenset(label for label, each in found.items() if each.value == max(values))
-
-
-def measures(results: Results) -> tuple[Measure, ...]:
-    """Every measure of a report in the order of its tables and of main.csv."""
-    return (
-        *(Measure(name, EVIDENCE_METRICS[name], "evidence") for name in known_metrics(results)),
-        *(Measure(name, title, "cost") for name, title in costs(results).items()),
-        Measure(STOPPED, STOPPED_TITLE, "count"),
-        *(Measure(name, title, "latency") for name, (title, _) in LATENCIES.items()),
-        *(each for judge in results.judges for each in judged_measures(judge)),
-    )
-
-
-def known_metrics(results: Results) -> list[str]:
-    """The evidence metrics of the run: LongMemEval's own only where some cell has one, since others know no user."""
-    cells = results.cells
-    return [
-        name
-        for name in EVIDENCE_METRICS
-        if not name.startswith("user_") or (name in cells.columns and cells[name].count() > 0)
-    ]
-
-
-def costs(results: Results) -> Mapping[str, str]:
-    """The costs that the run knows: resident tokens and asks of a model only where some cell has any."""
-    cells = results.cells
-    some = {name for name in ("resident", "asks") if name in cells.columns and cells[name].count() > 0}
-    return {name: title for name, title in COSTS.items() if name in some or name not in ("resident", "asks")}
-
-
-def judged_measures(judge: str) -> tuple[Measure, Measure]:
-    """A judge's score with what it could not judge counted as wrong, and over judged cells alone."""
-    return (
-        Measure(
-            f"{judge}_strict",
-            f"{judge}, strict: score over every expected cell, not judged counts as 0",
-            "judged",
-        ),
-        Measure(f"{judge}_judged", f"{judge}, judged: score over the cells it judged", "judged"),
-    )
 
 
 def summarise(results: Results) -> Statistics:
@@ -257,87 +177,6 @@ def series_of(arm: Arm) -> str:
         if f"@{budget}" in arm.label:
             return arm.label.replace(f"@{budget}", "", 1)
     return arm.label
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Every measure's (questions, arms) matrix, NaN where not in the denominator."""
-
-    arms: Sequence[Arm]
-    kinds: Sequence[tuple[str, ...]]
-    apart: Sequence[str]
-    conversations: Integers
-    matrices: Mapping[str, Floats]
-    latency: Floats
-    stopped: Floats
-
-    @classmethod
-    def of(cls, results: Results) -> "Grid":
-        place = _Placer(results)
-        at = place(results.cells, "cells")
-        matrices = {name: place.matrix(results.cells, name, at) for name in (*EVIDENCE_METRICS, *costs(results))}
-        for judge in results.judges:
-            verdicts = results.verdicts.filter(pl.col("judge") == judge)
-            strict, judged = judged_measures(judge)
-            at_judge = place(verdicts, f"verdicts of {judge}")
-            scored = verdicts.with_columns(judged=pl.when(pl.col("status") == "ok").then(pl.col("score"))).with_columns(
-                strict=pl.col("judged").fill_null(0.0)
-            )
-            matrices[strict.name] = place.matrix(scored, "strict", at_judge)
-            matrices[judged.name] = place.matrix(scored, "judged", at_judge)
-        questions = results.questions
-        codes = {c: i for i, c in enumerate(questions["conversation_id"].unique(maintain_order=True))}
-        conversations = np.array([codes[c] for c in questions["conversation_id"]], dtype=np.int64)
-        latency = place.matrix(results.cells, "latency_ms", at)
-        kinds: list[tuple[str, ...]] = [(kind,) for kind in questions["kind"]]
-        if ABSTENTION in questions.columns:
-            kinds = [(*own, ABSTENTION) if it else own for own, it in zip(kinds, questions[ABSTENTION], strict=True)]
-        halted = results.cells.with_columns(halted=pl.col("stop_reason") == STOPPED)
-        stopped = place.matrix(halted, "halted", at)
-        return cls(results.arms, kinds, results.apart, conversations, matrices, latency, stopped)
-
-    def rows(self, kind: str) -> Integers:
-        """Questions of a kind; the overall row leaves out the kinds that stay apart."""
-        apart = self.apart if kind == ALL else ()
-        wanted = [i for i, own in enumerate(self.kinds) if kind in (ALL, *own) and own[0] not in apart]
-        return np.array(wanted, dtype=np.int64)
-
-    def columns(self) -> dict[tuple[str, str], Floats]:
-        """(arm label, measure) to its (questions,) column."""
-        return {
-            (arm.label, name): matrix[:, i] for i, arm in enumerate(self.arms) for name, matrix in self.matrices.items()
-        }
-
-
-class _Placer:
-    """Where a row of a long table belongs in a (questions, arms) matrix."""
-
-    def __init__(self, results: Results) -> None:
-        self.questions = {q: i for i, q in enumerate(results.questions["question_id"])}
-        self.arms = {arm.label: i for i, arm in enumerate(results.arms)}
-        _refuse_repeats("questions", results.questions["question_id"])
-        _refuse_repeats("arms", [arm.label for arm in results.arms])
-
-    def __call__(self, frame: pl.DataFrame, what: str) -> Integers:
-        keys = list(zip(frame["question_id"], frame["arm"], strict=True))
-        unknown = sorted({f"{a} / {q}" for q, a in keys if q not in self.questions or a not in self.arms})
-        if unknown:
-            raise ValueError(f"{what}: {len(unknown)} rows of no known arm and question, first {unknown[0]!r}")
-        flat = [self.questions[q] * len(self.arms) + self.arms[a] for q, a in keys]
-        _refuse_repeats(what, flat)
-        return np.array(flat, dtype=np.int64)
-
-    def matrix(self, frame: pl.DataFrame, column: str, at: Integers) -> Floats:
-        full = np.full((len(self.questions), len(self.arms)), np.nan)
-        if column in frame.columns:
-            full.flat[at] = frame[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-        return full
-
-
-def _refuse_repeats(what: str, keys: Iterable[object]) -> None:
-    found = list(keys)
-    if len(set(found)) != len(found):
-        raise ValueError(f"{what}: {len(found)} rows hold {len(set(found))} distinct keys; each may appear once")
 
 
 def estimates_of(means: Means) -> list[Estimate]:

@@ -72,8 +72,8 @@ class Arm:
 
     @property
     def learns(self) -> bool:
-        """Whether the reader has weights that are fitted on other conversations' gold."""
-        return hasattr(self.reader, "fitted")
+        """Whether the reader has weights that are still to be fitted, on other conversations' gold."""
+        return bool(getattr(self.reader, "learns", False))
 
     @property
     def limits(self) -> Budget:

@@ -52,6 +52,12 @@ def fit(plan: Plan, store: StorePlan) -> int:
     return 0
 
 
+def fit_whole(plan: Plan, store: StorePlan, reader: Rsc) -> list[float]:
+    """(8,) weights fitted on the gold of all conversations of a plan, for reading another benchmark with them."""
+    held = [example for id in plan.conversation_ids() for example in _examples(plan, store, reader, id)]
+    return [float(weight) for weight in learned(held)]
+
+
 def address(plan: Plan, store: StorePlan) -> str:
     """The address of one store's fits: pools, gold and seed, and which questions are run."""
     made = code("readers", "tasks.fit")
@@ -124,7 +130,7 @@ def learned(examples: Sequence[Example]) -> Matrix:
     score), by Newton's method with halved steps. Raises `InputError` for no example.
     """
     if not examples:
-        raise InputError("rsc: gold within the pools of at least two conversations expected, none found")
+        raise InputError("rsc: gold within the pools of the conversations expected, none found")
     rows = np.concatenate([example.rows for example in examples])
     scale = np.maximum(rows.std(axis=0), 1e-9)
     rows = rows / scale
@@ -169,3 +175,4 @@ def _step(
 
 
 fit_task = shard("fit", fit)
+fit_whole_task = shard("fit-whole", fit_whole)

@@ -1,9 +1,12 @@
 """A finished run made up for the tests of reports: seeded, of any size, with the texts that break pages."""
 
 import hashlib
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +38,7 @@ ARM_SCHEMA: Mapping[str, pl.DataType] = {
     "stop_reason": pl.String(),
     **{name: pl.Float64() for name in EVIDENCE_METRICS},
     "replaced": pl.Float64(),
+    "sufficiency": pl.String(),
     "answer": pl.String(),
     "answer_status": pl.String(),
 }
@@ -124,6 +128,42 @@ def two_arms(values: Mapping[str, Sequence[float | None]], *, conversations: Seq
         verdicts=base.verdicts.clear(),
         selections=base.selections.clear(),
     )
+
+
+STEP = pl.Struct({"view": pl.String, "cue": pl.String, "returned": pl.List(pl.String), "kept": pl.List(pl.String)})
+
+
+def step(view: str, cue: str, returned: Sequence[str], kept: Sequence[str]) -> dict[str, Any]:
+    """One step of a trace."""
+    return {"view": view, "cue": cue, "returned": list(returned), "kept": list(kept)}
+
+
+def traced(results: Results, first: int) -> Results:
+    """The run with every selection split into a first set of `first` records and one read that gave the rest."""
+    traces = [
+        [step("init", "hybrid", ids[:first], ids[:first]), step("text", "x", ids[first:], ids[first:])]
+        for ids in results.selections["record_ids"].to_list()
+    ]
+    selections = results.selections.with_columns(trace=pl.Series(traces, dtype=pl.List(STEP)))
+    return replace(results, selections=selections)
+
+
+def read_explorer(folder: Path) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
+    """What lies on disk: the data of questions.html, and question → what its script tells of it."""
+    page = (folder / "questions.html").read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    data = json.loads(found[1])
+    details = {}
+    for number, path in enumerate(sorted((folder / data["folder"]).glob("*.js"))):
+        said = re.fullmatch(r"details\((\d+),(.*)\);\n", path.read_text(encoding="utf-8"), re.DOTALL)
+        assert said
+        assert int(said[1]) == number
+        script = json.loads(said[2])
+        for q, own in script.pop("questions").items():
+            assert data["questions"]["script"][int(q)] == number
+            details[int(q)] = {**script, **own}
+    return data, details
 
 
 def _arm(reader: str, budget: str, k: str) -> Arm:
@@ -229,8 +269,15 @@ def _cell(
     replaced = 0.0 if arm.reader == "hybrid" else float(rng.random())
     return (
         arm.label, q, c, kind, digest, len(picked), 19 * len(picked), 0, latency, "budget",
-        *scores, None if arm.budget == "all" else replaced, answer, "ok",
+        *scores, None if arm.budget == "all" else replaced, _sufficiency(digest, gold, picked), answer, "ok",
     )  # fmt: skip
+
+
+def _sufficiency(digest: str, gold: Sequence[str], picked: Sequence[str]) -> str | None:
+    """What a panel that errs says; of the same evidence always the same, and of some of it nothing."""
+    whole = all(turn in picked for turn in gold)
+    labels = ("sufficient", "insufficient") if whole else ("insufficient", "sufficient")
+    return (*[labels[0]] * 10, *[labels[1]] * 4, "uncertain", None)[int(digest[0], 16)]
 
 
 def _verdicts(cells: Sequence[tuple[object, ...]], rng: np.random.Generator) -> pl.DataFrame:

@@ -9,6 +9,8 @@ import prefect.context
 import pytest
 
 from flows.artifacts import headline, keep_artifacts, key, link
+from flows.progress import WATCHER, Silent
+from flows.progress_artifact import Kept, progress_kept
 
 SUMMARY: dict[str, Any] = {
     "protocol": "bfr_pilot|<b>",
@@ -59,3 +61,57 @@ def test_artifacts_are_kept_within_a_run_alone_and_never_fail_it(
     monkeypatch.setattr(prefect.artifacts, "create_markdown_artifact", refused)
     keep_artifacts(SUMMARY)
     assert "the server is gone" in caplog.text
+
+
+def test_progress_goes_stage_by_stage_reaches_the_bars_and_ends_where_the_run_does(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    said: list[tuple[float, str]] = []
+    seen: list[str] = []
+
+    class Bars(Silent):
+        def advance(self, stage: str) -> None:
+            seen.append(stage)
+
+    def created(progress: float, name: str, words: str) -> str:
+        said.append((progress, f"{name}: {words}"))
+        return "id"
+
+    def updated(own: str, progress: float, words: str) -> str:
+        said.append((progress, words))
+        return own
+
+    monkeypatch.setattr(prefect.artifacts, "create_progress_artifact", created)
+    monkeypatch.setattr(prefect.artifacts, "update_progress_artifact", updated)
+    with progress_kept("a run", ("pool", "compose")):
+        WATCHER.get().begin("pool", 1)
+    assert said == []
+    monkeypatch.setattr(prefect.context.FlowRunContext, "get", lambda: SimpleNamespace())
+    token = WATCHER.set(Bars())
+    with progress_kept("a run", ("pool", "compose", "report")):
+        WATCHER.get().begin("pool", 0)
+        WATCHER.get().begin("compose", 4)
+        for _ in range(4):
+            WATCHER.get().advance("compose")
+    starts = (0.0, "a-run-progress: stage 1 of 4: ingest")
+    assert said == [starts, (50.0, "stage 3 of 4: compose"), (100.0, "done")] and seen == ["compose"] * 4
+    said.clear()
+    monkeypatch.setattr(Kept, "every_s", 0.0)
+    with pytest.raises(ValueError, match="broken"), progress_kept("a run", ("pool",)):
+        WATCHER.get().begin("pool", 4)
+        WATCHER.get().advance("pool")
+        raise ValueError("broken")
+    assert said[1:] == [
+        (50.0, "stage 2 of 2: pool"),
+        (62.5, "stage 2 of 2: pool"),
+        (62.5, "stopped, stage 2 of 2: pool"),
+    ]
+
+    def refused(*_: Any) -> None:
+        raise ConnectionError("the server is gone")
+
+    monkeypatch.setattr(prefect.artifacts, "update_progress_artifact", refused)
+    with progress_kept("a run", ("pool",)):
+        WATCHER.get().begin("pool", 4)
+    WATCHER.reset(token)
+    assert caplog.text.count("the server is gone") == 1

@@ -1,5 +1,6 @@
 """Do the benches time what they say they time?"""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from typer.testing import CliRunner
 
 from flows.bench import BENCHES, grid, measure, peers
 from flows.bench.peers import PEERS
 from flows.bench.pools import Case, Shelf, taken, unsaturated
+from flows.cli import app
 from readers.mem_pursuit import mem_pursuit
 from reports.results import EVIDENCE_METRICS
 from storage.errors import InputError
@@ -139,6 +142,18 @@ def test_an_unknown_bench_or_missing_data_is_refused() -> None:
         measure("nothing", None)
     with pytest.raises(InputError, match=r"nowhere\.json does not exist"):
         measure("readers", "nowhere.json")
+
+
+def test_figure_draws_what_readers_measured_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {"median ms": 0.4, "p95 ms": 0.5, "floor ms": 0.1, "x floor": 4.0, "published ms": 8.4}
+    cells = [{"pools": "LoCoMo", "d": 1536, "P": p, "K": 20, **times} for p in (100, 200)]
+    monkeypatch.setattr("flows.bench.readers.readers", lambda *_: {"cells": cells})
+    ran = CliRunner().invoke(app, ["bench", "readers", "--figure", str(tmp_path / "new"), "--json"])
+    paths = json.loads(ran.stdout)["paths"]
+    assert {Path(path).name for path in paths.values()} == {f"latency_grid.{kind}" for kind in ("svg", "png", "csv")}
+    assert all(Path(path).stat().st_size for path in paths.values())
+    refused = CliRunner().invoke(app, ["bench", "calls", "--figure", str(tmp_path)])
+    assert isinstance(refused.exception, InputError) and "--figure draws `bench readers`" in str(refused.exception)
 
 
 def test_the_benches_are_imported_without_the_reader_or_prefect() -> None:

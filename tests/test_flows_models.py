@@ -9,6 +9,8 @@ import pytest
 
 from flows import protocol as protocols
 from flows.protocol import Protocol, with_judges
+from flows.rejudge import report_arms
+from flows.report import frames_of
 from flows.stages import STAGES
 from storage.errors import InputError
 from storage.lake import Lake
@@ -143,6 +145,11 @@ def _check_panel(protocol: Protocol, lake: Path) -> None:
     for row in rows.iter_rows(named=True):
         assert row["votes"] == ["insufficient", "sufficient", "insufficient"], "they differ, so a third decides"
         assert row["label"] == "insufficient"
+    cells = frames_of(plan, report_arms(plan)).cells
+    said = {(row["question_id"], row["evidence_hash"]): row["label"] for row in rows.iter_rows(named=True)}
+    shown = cells.select("question_id", "evidence_hash", "sufficiency").rows()
+    assert [label for *_, label in shown] == [said.get((question, state)) for question, state, _ in shown]
+    assert cells["sufficiency"].null_count() > 0 < cells["sufficiency"].count()
 
 
 def test_a_judge_that_refuses_leaves_cells_unjudged_and_in_the_denominator(tmp_path: Path, server: None) -> None:

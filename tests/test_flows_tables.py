@@ -33,6 +33,13 @@ def test_a_lake_without_evidence_has_every_table_and_no_number_of_its_own(tmp_pa
     assert found["figures"] == {}
 
 
+def test_the_bundled_sample_stands_beside_no_paper(tmp_path: Path) -> None:
+    asked = ["tables", "sample", "--lake", str(tmp_path / "lake"), "--json", "--format", "csv", "--table", "bfr.table5"]
+    ran = CliRunner().invoke(app, asked)
+    paths = json.loads(ran.stdout)["paths"]
+    assert "this run reads a bundled sample, not locomo" in Path(paths["bfr.table5.csv"]).read_text(encoding="utf-8")
+
+
 def test_only_the_named_tables_are_written_in_the_named_formats(tmp_path: Path) -> None:
     found = _run(tmp_path, "--table", "bfr.table16,mempursuit.figure3", "--format", "md,latex")
     paths = found["paths"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import njit
 from numpy.typing import NDArray
@@ -221,7 +221,7 @@ def test_the_adaptive_stop_is_the_reference_stop(kind: str, seed: int, k: int, t
     expected = reference_path(query, memories, k, tau=tau, patience=patience)
     losses = np.append(query.astype(np.float64) @ query, expected.losses)
     ratio = (losses[:-1] - losses[1:]) / np.maximum(losses[:-1], 1e-12)
-    if np.any(np.abs(ratio - tau) < 1e-3 * tau) or np.any((losses < 1e-11) & (losses > 0)):
+    if np.any(np.abs(ratio - tau) < 1e-3 * tau) or np.any((tau * losses < 1e-15) & (losses > 0)):
         return  # within rounding of the threshold
     path = mem_pursuit(query, memories, k, tau=tau, patience=patience)
     assert (path.order.tolist(), path.stop_reason) == (expected.order, expected.stop_reason)
@@ -238,6 +238,7 @@ def test_a_smaller_budget_is_a_prefix(kind: str, seed: int, small: int, more: in
 
 @quick
 @given(kinds, seeds, st.integers(1, 40))
+@example("vanishing rows", 0, 6)  # z and w of the factor are large there
 def test_weights_lie_on_the_simplex_and_meet_kkt(kind: str, seed: int, k: int) -> None:
     query, memories = case(kind, seed)
     path = mem_pursuit(query, memories, k)

@@ -13,7 +13,9 @@ from storage.lake import Lake
 from storage.schemas import FITS
 from tasks.access import Library, QuestionAccess
 from tasks.arms import arms
-from tasks.fit import Example, address, examples, fit, fitted, learned
+from tasks.compose import compose
+from tasks.conversation import Conversation
+from tasks.fit import Example, address, examples, fit, fit_whole, fitted, learned
 from tests.conftest import conversation, write_locomo
 
 DAY = 86_400.0
@@ -98,12 +100,23 @@ def test_each_round_sees_what_the_one_before_it_added():
         held.append(best)
 
 
-def test_weights_are_no_part_of_the_printed_form_and_must_match():
+def test_an_arm_without_weights_learns_and_one_with_weights_does_not():
     arm = arms(["rsc(page=4)@C3"], (), ["turns"])[0]
     assert arm.learns
     assert not arms(["hybrid@k5"], (), ["turns"])[0].learns
-    with pytest.raises(ValueError, match=r"weights \(2\) must match features \(8\)"):
-        arm.reader.fitted([1, 2])
+    given = arms(['rsc(page=4, weights="1 2 3 4 5 6 -7 .5")@C3'], (), ["turns"])[0]
+    assert not given.learns
+    assert given.reader.numbers == (1, 2, 3, 4, 5, 6, -7, 0.5)
+    assert arms([str(given)], (), ["turns"]) == [given]
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [("1 2", r"weights \(2\) must match features \(8\)"), ("1 2 3 4 5 6 7 inf", "finite"), ("1 2 3 4 5 6 7 x", "'x'")],
+)
+def test_weights_that_are_not_eight_finite_numbers_are_refused(weights, said):
+    with pytest.raises(ValueError, match=said):
+        Rsc(weights=weights)
 
 
 # What is learned -----------------------------------------------------------------------------------------
@@ -153,8 +166,8 @@ def said(gold):
     return [conversation(name, qa=[{**asked, "evidence": [turn]}]) for name, turn in gold.items()]
 
 
-def fits(folder: Path, gold: dict[str, str]) -> dict[str, list[float]]:
-    """Conversation → the weights it is read with, over a small lake of its own."""
+def pooled(folder: Path, gold: dict[str, str], arm: str):
+    """A plan of one arm over a small lake of its own, as far as its pools."""
     from flows import protocol as protocols
     from tasks.candidates import build_pools
     from tasks.index import build_index, chunks_to_embed, embed_chunk
@@ -163,7 +176,7 @@ def fits(folder: Path, gold: dict[str, str]) -> dict[str, list[float]]:
 
     folder.mkdir(exist_ok=True)
     data = write_locomo(folder / "x.json", *said(gold))
-    given = {"data.path": str(data), "arms": ["rsc(init_records=1, page=1)@C3"], "budgets": []}
+    given = {"data.path": str(data), "arms": [arm], "budgets": []}
     protocol = protocols.load("sample", given)
     lake = str(Lake.open(folder / "lake").root)
     found = ingest(lake, protocol.data.benchmark, str(data))
@@ -174,13 +187,19 @@ def fits(folder: Path, gold: dict[str, str]) -> dict[str, list[float]]:
         embed_chunk(plan, store, chunk)
     build_index(plan, store)
     build_pools(plan, store, plan.conversation_ids())
+    return plan, store
+
+
+def fits(folder: Path, gold: dict[str, str]) -> dict[str, list[float]]:
+    """Conversation → the weights it is read with."""
+    plan, store = pooled(folder, gold, "rsc(init_records=1, page=1)@C3")
     fit(plan, store)
-    rows = Lake(lake).table(FITS, address(plan, store)).read()
+    rows = Lake(plan.lake).table(FITS, address(plan, store)).read()
     for row in rows.iter_rows(named=True):
         assert row["conversation_id"] not in row["trained_on"]
         arm = fitted(plan, store, plan.arms[0], row["conversation_id"])
-        assert list(arm.reader.weights) == row["weights"]
-        assert str(arm) == str(plan.arms[0])
+        assert list(arm.reader.numbers) == row["weights"]
+        assert not arm.learns
     return dict(zip(rows["conversation_id"], rows["weights"].to_list(), strict=True))
 
 
@@ -197,3 +216,26 @@ def test_a_conversations_weights_never_saw_its_gold(tmp_path):
 def test_one_conversation_teaches_nothing(tmp_path):
     with pytest.raises(InputError, match="at least two expected, one found"):
         fits(tmp_path, {"c1": "D1:1"})
+
+
+def test_a_whole_benchmark_teaches_the_weights_of_all_its_examples(tmp_path):
+    plan, store = pooled(tmp_path, {"c1": "D1:1", "c2": "D2:1"}, "rsc(init_records=1, page=1)@C3")
+    reader = plan.arms[0].reader
+    held = []
+    for id in ("c1", "c2"):
+        own = Conversation.load(plan, store, id)
+        turns = {record.id: record.source_turn_ids for record in own.records}
+        for query, pool in own.queries(set(own.questions)):
+            gold = plan.gold_of(id)[query.id].turn_ids
+            held += examples(query, pool, np.array([bool({*turns[id]} & {*gold}) for id in pool.ids]), reader)
+    assert fit_whole(plan, store, reader) == pytest.approx(learned(held).tolist())
+
+
+def test_an_arm_with_weights_sees_no_gold_of_what_it_reads(tmp_path):
+    form = 'rsc(init_records=1, page=1, weights="4 2 -2 4 5 0 3 -1")@C3'
+    (one, first), (other, second) = (pooled(tmp_path / turn, {"c1": f"D1:{turn}"}, form) for turn in "12")
+    assert one.gold != other.gold
+    assert not first.learned_from
+    assert first.selections(one.seed) == second.selections(other.seed)
+    assert fitted(one, first, one.arms[0], "c1") is one.arms[0]
+    assert compose(one, first, ["c1"]) == 1

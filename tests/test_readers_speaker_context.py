@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from readers.speaker_context import SpeakerContext, talk_of, tellers
+from readers.speaker_context import SpeakerContext, as_told, talk_of, tellers
 from readers.types import Budget, Note, Pool, Query
 from tasks.access import Library, QuestionAccess
 
@@ -21,6 +21,12 @@ def note(place, speaker, text, session=0, tokens=10):
     return Note(f"r{place}", text, speaker, session, place, 0.0, tokens)
 
 
+def embed(texts):
+    """(n, 2) a direction of its own for every text."""
+    angles = np.array([sum(place * ord(letter) for place, letter in enumerate(text, 1)) for text in texts], float)
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
 def pool_of(notes, places, dense, lexical):
     """The notes at `places`, in that native order."""
     chosen = [notes[place] for place in places]
@@ -30,7 +36,7 @@ def pool_of(notes, places, dense, lexical):
         native=np.linspace(1, 0, len(chosen)),
         dense=np.asarray(dense, float),
         lexical=np.asarray(lexical, float),
-        vectors=np.zeros((len(chosen), 2), np.float32),
+        vectors=embed([n.text for n in chosen]),
         tokens=np.array([n.tokens for n in chosen], np.int32),
         positions=np.array([n.position for n in chosen], np.int32),
         sessions=np.array([n.session for n in chosen], np.int32),
@@ -40,7 +46,7 @@ def pool_of(notes, places, dense, lexical):
 
 
 def read(reader, question, notes, pool, budget=UNLIMITED):
-    library = Library(notes, lambda texts: np.zeros((len(texts), 2), np.float32))
+    library = Library(notes, embed)
     return reader.read(Query("q", question, np.zeros(2, np.float32)), pool, budget, QuestionAccess(library, budget))
 
 
@@ -54,9 +60,12 @@ def naive_order(reader, question, notes, pool):
 
     by_id = {n.id: n for n in notes}
     speakers = list(dict.fromkeys(n.speaker for n in notes))
-    matched = dict(
-        zip(pool.ids, map(sum, zip(deviations(pool.dense), deviations(pool.lexical), strict=True)), strict=True)
-    )
+    told = " ".join("I" if word in speakers else word for word in question.split())
+    dense = deviations(pool.dense)
+    if reader.retold and told != question:
+        cosines = [float(row @ embed([told])[0].astype(float)) for row in pool.vectors.astype(float)]
+        dense = deviations([one + other for one, other in zip(dense, deviations(cosines), strict=True)])
+    matched = dict(zip(pool.ids, map(sum, zip(dense, deviations(pool.lexical), strict=True)), strict=True))
     rates = {}
     for speaker in speakers:
         said = re.findall(r"[a-z0-9]+", " ".join(n.text for n in notes if n.speaker == speaker).lower())
@@ -88,6 +97,12 @@ def naive_order(reader, question, notes, pool):
             + reader.context * need * near
             - reader.brief * evenness * (need - sum(usual) / len(usual))
         )
+    middle = sum(scores) / len(scores) + 1e-12
+    for session in {n.session for n in notes}:
+        own = [place for place, id in enumerate(pool.ids) if by_id[id].session == session]
+        if own:
+            best = max(own, key=lambda place: (scores[place], -place))
+            scores[best] += reader.session * (scores[best] > middle)
     return scores
 
 
@@ -112,7 +127,9 @@ def conversations(draw):
 
 
 @pytest.mark.parametrize(
-    "reader", [SpeakerContext(), SpeakerContext(2.0, 0.3, 5.0), SpeakerContext(0, 2.0, 0)], ids=str
+    "reader",
+    [SpeakerContext(), SpeakerContext(2.0, 0.3, 5.0, 1.5), SpeakerContext(0, 2.0, 0, 0), SpeakerContext(retold=True)],
+    ids=str,
 )
 @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 @given(conversations())
@@ -159,6 +176,36 @@ def test_evenness_tells_peers_from_a_user_and_an_assistant():
     assert talk_of([note(0, "Ada", "I sail.")]).evenness == 0
 
 
+def test_a_question_is_retold_as_those_whom_it_names_would_say_it():
+    talk = talk_of([note(0, "Ada Lee", "I sail."), note(1, "Bo", "I row."), note(2, "Cy", "I swim.")])
+    assert as_told("When did Ada sell Ada’s boat to Bo's aunt?", talk) == "When did I sell my boat to my aunt?"
+    assert as_told("Where does Ada Lee sail?", talk) == "Where does I sail?"
+    assert as_told("Did Adam see Bobby?", talk) == "Did Adam see Bobby?"
+    assert as_told("Where do I sail?", talk) == "Where do I sail?"
+
+
+def test_a_question_is_embedded_again_only_where_it_is_retold():
+    notes, asked = [note(0, "Ada", "I sail."), note(1, "Bo", "I row.")], []
+    pool = pool_of(notes, [0, 1], [0.1, 0.2], [1, 2])
+    library = Library(notes, lambda texts: asked.extend(texts) or embed(texts))
+    for reader, question in (
+        (SpeakerContext(), "Where does Ada sail?"),
+        (SpeakerContext(retold=True), "Where is the lake?"),
+        (SpeakerContext(retold=True), "Where does Ada sail?"),
+    ):
+        reader.read(Query("q", question, embed([question])[0]), pool, UNLIMITED, QuestionAccess(library, UNLIMITED))
+    assert asked == ["Where does I sail?"]
+
+
+def test_the_best_of_a_session_passes_a_second_of_another_that_scores_less_than_its_lead():
+    notes = [note(place, "Ada", "Nothing.", session) for place, session in enumerate([0, 0, 1, 2])]
+    pool = pool_of(notes, [0, 1, 2, 3], [2.0, 1.9, 1.8, -5.0], [0] * 4)
+    plain = {"context": 0, "brief": 0}
+    assert read(SpeakerContext(**plain, session=0), "boat", notes, pool).ids == ("r0", "r1", "r2", "r3")
+    # The worst one is the best of its session too, but below the pool's mean.
+    assert read(SpeakerContext(**plain, session=9), "boat", notes, pool).ids == ("r0", "r2", "r1", "r3")
+
+
 def test_a_short_answer_is_raised_by_the_question_before_it_and_a_long_turn_is_not():
     said = ["Where is your boat?", "At home.", "Nothing.", "Where?", "A long story."]
     notes = [
@@ -166,14 +213,15 @@ def test_a_short_answer_is_raised_by_the_question_before_it_and_a_long_turn_is_n
         for i, (text, t) in enumerate(zip(said, [9, 9, 9, 9, 4000], strict=True))
     ]
     pool = pool_of(notes, [0, 3, 4, 2, 1], [3, 3, 0, 0, 0], [0] * 5)
-    assert read(SpeakerContext(brief=0), "boat", notes, pool).ids == ("r0", "r3", "r1", "r2", "r4")
-    assert read(SpeakerContext(brief=0, context=0), "boat", notes, pool).ids == pool.ids
+    assert read(SpeakerContext(brief=0, session=0), "boat", notes, pool).ids == ("r0", "r3", "r1", "r2", "r4")
+    assert read(SpeakerContext(brief=0, context=0, session=0), "boat", notes, pool).ids == pool.ids
 
 
+@pytest.mark.parametrize("name", ["context", "session"])
 @pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf")])
-def test_a_weight_out_of_range_is_refused(value):
-    with pytest.raises(ValueError, match="context"):
-        SpeakerContext(context=value)
+def test_a_weight_out_of_range_is_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        SpeakerContext(**{name: value})
 
 
 def test_nothing_is_called_and_the_budget_holds():

@@ -1,5 +1,6 @@
 """The question explorer as its reader has it: opened from a file in a real browser."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from reports.explorer import explorer_page
+from reports.page import write_report
 from reports.results import Results
-from tests.report_fixture import HOSTILE, build_results
+from tests.report_fixture import HOSTILE, build_results, read_explorer, traced
+from tests.test_reports_explorer import cause
 
 CHROMIUM = shutil.which("chromium")
 
@@ -31,31 +33,38 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def results() -> Results:
-    return build_results()
+    return traced(build_results(samples=50), 1)
 
 
 @pytest.fixture(scope="module")
-def file(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("explorer") / "questions.html"
-    path.write_text(explorer_page(results), encoding="utf-8")
-    return path
+def folder(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    write_report(results, folder)
+    return folder
 
 
 @pytest.fixture
-def page(browser: Any, file: Path) -> Iterator[Any]:
-    """The explorer, opened; on leaving: it asked for nothing but itself, and said nothing on the console."""
+def page(browser: Any, folder: Path) -> Iterator[Any]:
+    """The explorer, opened; on leaving: it asked for nothing but files beside it and said nothing on the console."""
     opened = browser.new_page(viewport={"width": 1300, "height": 900})
-    asked: list[str] = []
+    opened.asked = []
     complaints: list[str] = []
-    opened.on("request", lambda request: asked.append(request.url))
+    opened.on("request", lambda request: opened.asked.append(request.url.partition("#")[0]))
     opened.on("console", lambda message: complaints.append(message.text))
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
-    opened.goto(file.as_uri())
+    opened.goto((folder / "questions.html").as_uri())
     yield opened
     opened.close()
-    assert {url.partition("#")[0] for url in asked} == {file.as_uri()}
+    assert not [url for url in opened.asked if not url.startswith(f"{folder.as_uri()}/")]
     assert complaints == []
+
+
+def choose(page: Any, results: Results, q: int) -> None:
+    """Open a question by its address and wait for its details."""
+    page.evaluate("(id) => { location.hash = `#q=${encodeURIComponent(id)}`; }", results.questions["question_id"][q])
+    page.wait_for_function(f"document.querySelector('#list [aria-selected=true]').dataset.q === '{q}'")
+    page.wait_for_selector("#detail .timeline")
 
 
 def listed(page: Any) -> set[str]:
@@ -115,7 +124,7 @@ def test_answers_are_filtered_by_what_the_chosen_judge_said(page: Any, results: 
     assert listed(page) == wrong(results, arm) & right(results, other)
 
 
-def test_keys_walk_the_list_and_the_address_keeps_the_question(page: Any, file: Path, results: Results) -> None:
+def test_keys_walk_the_list_and_the_address_keeps_the_question(page: Any, folder: Path, results: Results) -> None:
     ids = results.questions["question_id"].to_list()
     for key in ("j", "ArrowDown", "ArrowDown", "k"):
         page.keyboard.press(key)
@@ -133,8 +142,128 @@ def test_keys_walk_the_list_and_the_address_keeps_the_question(page: Any, file: 
     address = page.evaluate("location.href")
     page.goto("about:blank")
     page.goto(address)
-    assert address.startswith(file.as_uri() + "#")
+    assert address.startswith((folder / "questions.html").as_uri() + "#")
     assert page.locator("#detail .meta a").text_content() == ids[2]
+
+
+def test_the_list_is_filtered_by_diagnosis(page: Any, results: Results) -> None:
+    arm, judge = results.arms[2].label, results.judges[1]
+    scores = {
+        row["question_id"]: row["score"] for row in results.verdicts.filter(arm=arm, judge=judge).iter_rows(named=True)
+    }
+    causes = {
+        row["question_id"]: cause(row, scores[row["question_id"]])
+        for row in results.cells.filter(arm=arm).iter_rows(named=True)
+    }
+    page.select_option("#arm", label=arm)
+    page.select_option("#judge", label=judge)
+    names = [text.partition(":")[0] for text in page.locator("#diagnosis option").all_text_contents()[1:]]
+    found = set()
+    for place, name in enumerate(names):
+        page.select_option("#diagnosis", str(place))
+        assert listed(page) == {q for q, own in causes.items() if own == name}
+        found |= listed(page)
+    assert found == set(causes) and len(set(causes.values())) > 3
+
+
+def test_details_come_from_the_script_of_the_chosen_question_alone(page: Any, folder: Path, results: Results) -> None:
+    data, details = read_explorer(folder)
+    scripts = (folder / data["folder"]).as_uri()
+    page.wait_for_selector("#detail .timeline")
+    assert page.asked[1:] == [f"{scripts}/000.js"]
+    choose(page, results, 12)
+    choose(page, results, 11)
+    assert page.asked[1:] == [f"{scripts}/000.js", f"{scripts}/001.js"]
+    cell = results.cells.filter(arm=results.arms[0].label, question_id=results.questions["question_id"][11])
+    box = page.locator("#detail details").first
+    assert f"evidence {cell['sufficiency'][0] or 'not judged'}" in box.locator(".scores").text_content()
+    assert [each.text_content() for each in box.locator(".steps td:nth-child(2)").all()] == ["init", "text"]
+    assert box.locator(".steps .chip.kept").count() == box.locator("ol.turns > li").count() == 2
+    box.locator("summary").press("Enter")
+    assert box.get_attribute("open") is None
+    box.locator("summary").press("Enter")
+    assert box.get_attribute("open") is not None
+    assert page.locator("#detail .turns .text").first.text_content()
+    assert details[11]["records"][0]["text"]
+
+
+def test_the_arms_that_the_filters_name_are_shown_first_and_open(page: Any, results: Results) -> None:
+    page.select_option("#arm", label="oracle@k5")
+    page.select_option("#other", label="bm25@k2")
+    page.wait_for_function("document.querySelectorAll('#detail details[open]').length === 3")
+    labels = [text.removesuffix(" (uses gold)") for text in page.locator("#detail summary .label").all_text_contents()]
+    rest = [arm.label for arm in results.arms if arm.label not in ("oracle@k5", "bm25@k2")]
+    assert labels == ["oracle@k5", "bm25@k2", *rest]
+    assert page.locator(".timeline .label").all_text_contents() == labels
+    opened = page.locator("#detail details[open] .label").all_text_contents()
+    assert opened[:2] == ["oracle@k5 (uses gold)", "bm25@k2"]
+    page.click("button[type=reset]")
+    first = "document.querySelector('.timeline .label').textContent"
+    page.wait_for_function(f"{first} === '{results.arms[0].label}'")
+
+
+def test_the_timeline_draws_every_gold_turn_and_every_pick(page: Any, folder: Path, results: Results) -> None:
+    _, details = read_explorer(folder)
+    for q in (0, 2, 21):
+        own = details[q]
+        choose(page, results, q)
+        drawn = page.evaluate(
+            """() => [...document.querySelectorAll(".marks > svg")].map((mark) =>
+              [mark.firstChild.getAttribute("class"), ...["x", "y"].map((at) => parseFloat(mark.getAttribute(at)))])"""
+        )
+        golden = {place for place, _ in own["hits"][0]}
+        wide = len(own["sessions"])
+        rows = [[("gold", own["records"][0]["x"][place]) for _, _, place in own["gold"]]]
+        rows += [
+            [("gold" if at in golden else "pick", own["records"][0]["x"][at]) for at in picked or []]
+            for picked in own["picks"]
+        ]
+        expected = sorted(
+            (kind, round(100 * x / wide, 3), 18.0 * (line + 0.5))
+            for line, row in enumerate(rows, start=1)
+            for kind, x in row
+        )
+        assert sorted((kind, x, y) for kind, x, y in drawn) == expected
+        assert page.locator(".guide").count() == len(own["gold"])
+    gold, pick = (page.locator(f".marks .{kind}").first.get_attribute("d") for kind in ("gold", "pick"))
+    assert gold != pick, "told apart by shape, not by colour alone"
+
+
+def test_a_script_that_is_missing_is_said_and_the_rest_works(
+    browser: Any, folder: Path, results: Results, tmp_path: Path
+) -> None:
+    shutil.copytree(folder, tmp_path / "copy")
+    data, _ = read_explorer(folder)
+    (tmp_path / "copy" / data["folder"] / "001.js").unlink()
+    page = browser.new_page()
+    page.goto((tmp_path / "copy" / "questions.html").as_uri())
+    choose(page, results, 0)
+    page.keyboard.press("End")
+    page.evaluate("(id) => { location.hash = `#q=${id}`; }", results.questions["question_id"][11])
+    said = page.wait_for_selector("#detail [role=alert]").text_content()
+    assert f"{data['folder']}/001.js" in said and "not there" in said
+    assert page.locator("#detail h2").text_content() == results.questions["text"][11]
+    shutil.copy(folder / data["folder"] / "001.js", tmp_path / "copy" / data["folder"])
+    page.keyboard.press("k")
+    page.wait_for_selector("#detail .timeline")
+    page.close()
+
+
+def test_every_link_of_both_pages_leads_somewhere(page: Any, folder: Path) -> None:
+    script = "() => [...document.querySelectorAll('[href]')].map((link) => link.getAttribute('href'))"
+    for name in ("questions.html", "report.html"):
+        page.goto((folder / name).as_uri())
+        links = page.evaluate(script)
+        assert links
+        for link in links:
+            file, _, anchor = link.partition("#")
+            assert not file or (folder / file).is_file(), link
+            if anchor and not anchor.startswith("q="):
+                assert page.evaluate("(id) => document.getElementById(id) !== null", anchor), link
+    page.click("text=Look up a question")
+    page.wait_for_selector("#detail .timeline")
+    page.click("h1 a")
+    assert page.url == (folder / "report.html").as_uri()
 
 
 def test_every_control_has_a_label(page: Any) -> None:
@@ -142,17 +271,30 @@ def test_every_control_has_a_label(page: Any) -> None:
     assert page.evaluate(script) == []
 
 
+ALL_TEXT = """() => {
+  const titles = [...document.querySelectorAll("[title]")].map((own) => own.title);
+  const texts = [...document.querySelectorAll("main, form, h1, .marks title")].map((own) => own.textContent);
+  return [...titles, ...texts].join("");
+}"""
+UNSEEN = re.compile("[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
 def test_hostile_texts_are_shown_and_never_run(page: Any, results: Results) -> None:
     title = page.title()
     texts = [q for q, text in enumerate(results.questions["text"]) if text in HOSTILE]
     assert len(texts) > 2
+    seen = ""
     for q in texts:
-        page.evaluate(
-            "(id) => { location.hash = `#q=${encodeURIComponent(id)}`; }", results.questions["question_id"][q]
-        )
-        page.wait_for_function(f"document.querySelector('#list [aria-selected=true]').dataset.q === '{q}'")
-        for summary in page.locator("#detail summary").all()[:3]:
+        choose(page, results, q)
+        for summary in page.locator("#detail summary").all()[1:]:
             summary.click()
         assert page.locator("#detail h2").text_content().startswith(results.questions["text"][q][:3])
+        seen += page.evaluate(ALL_TEXT)
+        for summary in page.locator("#detail summary").all()[1:]:
+            summary.click()
     assert page.title() == title
     assert page.locator("#detail img, #detail script, #list img, #list script, #detail b b").count() == 0
+    assert "\u27e8U+202E\u27e9txet\u27e8U+202C\u27e9" in seen and "NUL \u27e8U+0000\u27e9 bell" in seen
+    assert UNSEEN.findall(seen) == []
+    for text in HOSTILE[:3]:
+        assert text in seen

@@ -9,9 +9,11 @@ from scipy import stats
 
 from reports.comparison_tables import kinds_table, paired_tables, subset_tables
 from reports.comparisons import Comparison, Contrast, compare, compare_runs, comparison_rows
+from reports.grid import ALL
+from reports.measures import known_metrics
 from reports.rates import AUDITED, CITED, EVERY, rate_rows, rates
 from reports.results import Results
-from reports.tables import ALL, PRIMARY, Cell, known_metrics, summarise
+from reports.tables import PRIMARY, Cell, summarise
 from tests.report_fixture import JUDGES, KINDS, build_results, two_arms
 
 FOUR = ["a", "a", "b", "b"]

@@ -1,7 +1,6 @@
 """What completion added, what it cost and where it holds are told as the tables have it."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,35 +8,19 @@ import pytest
 
 from reports.completion import completed
 from reports.completion_tables import completion_tables
-from reports.explorer import explorer_data
 from reports.folds import by_fold, fold_rows
+from reports.grid import ALL
 from reports.published import published
-from reports.results import Arm, Results
-from reports.tables import ALL, Cell, summarise
+from reports.results import Arm
+from reports.tables import Cell, summarise
 from reports.traces import steps_of
 from storage.records import Gold
 from tasks.metrics import evidence_metrics
-from tests.report_fixture import build_results, two_arms
-
-STEP = pl.Struct({"view": pl.String, "cue": pl.String, "returned": pl.List(pl.String), "kept": pl.List(pl.String)})
-
-
-def _step(view: str, cue: str, returned: list[str], kept: list[str]) -> dict[str, Any]:
-    return {"view": view, "cue": cue, "returned": returned, "kept": kept}
-
-
-def _traced(results: Results, first: int) -> Results:
-    """The run with every selection split into a first set of `first` records and one read that gave the rest."""
-    traces = [
-        [_step("init", "hybrid", ids[:first], ids[:first]), _step("text", "x", ids[first:], ids[first:])]
-        for ids in results.selections["record_ids"].to_list()
-    ]
-    selections = results.selections.with_columns(trace=pl.Series(traces, dtype=pl.List(STEP)))
-    return replace(results, selections=selections)
+from tests.report_fixture import build_results, step, traced, two_arms
 
 
 def test_the_first_set_is_measured_as_the_metrics_measure_it() -> None:
-    results = _traced(build_results(readers=("hybrid", "bm25"), budgets=(5,), full_context=False), 3)
+    results = traced(build_results(readers=("hybrid", "bm25"), budgets=(5,), full_context=False), 3)
     sources = {row["id"]: row["source_turn_ids"] for row in results.records.iter_rows(named=True)}
     sessions = dict(zip(results.records["id"], results.records["session_id"], strict=True))
     gold = {row["question_id"]: row["gold_turn_ids"] for row in results.questions.iter_rows(named=True)}
@@ -55,7 +38,7 @@ def test_the_first_set_is_measured_as_the_metrics_measure_it() -> None:
 
 
 def test_after_completion_has_the_interval_of_the_tables_and_gains_are_paired() -> None:
-    results = _traced(build_results(readers=("hybrid", "bm25"), budgets=(5,), full_context=False), 2)
+    results = traced(build_results(readers=("hybrid", "bm25"), budgets=(5,), full_context=False), 2)
     statistics = summarise(results)
     for found in completed(results):
         for name, after in found.after.items():
@@ -68,7 +51,7 @@ def test_after_completion_has_the_interval_of_the_tables_and_gains_are_paired() 
 
 def test_a_run_in_which_nothing_completes_has_no_table() -> None:
     assert completion_tables(build_results()) == []
-    assert completion_tables(_traced(build_results(budgets=(5,)), 0))
+    assert completion_tables(traced(build_results(budgets=(5,)), 0))
 
 
 def test_published_figures_stand_beside_arms_that_begin_as_the_paper_s_do() -> None:
@@ -98,30 +81,10 @@ def test_folds_are_parts_of_the_one_run() -> None:
 
 
 def test_steps_account_for_every_record_of_the_evidence() -> None:
-    assert steps_of([], ["a", "b"]) == [_step("select", "", ["a", "b"], ["a", "b"])]
-    chosen = _step("requirement", "R1", ["a", "x"], ["a", "x"])
+    assert steps_of([], ["a", "b"]) == [step("select", "", ["a", "b"], ["a", "b"])]
+    chosen = step("requirement", "R1", ["a", "x"], ["a", "x"])
     assert steps_of([chosen], ["b", "a"]) == [
-        _step("requirement", "R1", ["a", "x"], ["a"]),
-        _step("rest", "", ["b"], ["b"]),
+        step("requirement", "R1", ["a", "x"], ["a"]),
+        step("rest", "", ["b"], ["b"]),
     ]
-    assert steps_of([_step("init", "hybrid", ["a"], ["a"])], ["a"]) == [_step("init", "hybrid", ["a"], ["a"])]
-
-
-def test_the_explorer_tells_what_came_back_and_what_was_kept() -> None:
-    results = build_results(readers=("hybrid",), budgets=(5,), conversations=1, questions=3, full_context=False)
-    trace = [
-        [_step("init", "hybrid", ids[:1], ids[:1]), _step("text", text, [ids[1], "conv-0/D4:8", ids[2]], ids[1:])]
-        for ids, text in zip(results.selections["record_ids"], results.questions["text"], strict=True)
-    ]
-    results = replace(results, selections=results.selections.with_columns(trace=pl.Series(trace, dtype=pl.List(STEP))))
-    data = explorer_data(results)
-    shelf = data["records"][0][0]["id"]
-    for q, own in enumerate(data["steps"][0]):
-        ids = results.selections["record_ids"][q].to_list()
-        first, second = own
-        assert (data["views"][first[0]], data["cues"][first[1]]) == ("init", "hybrid")
-        assert data["views"][second[0]] == "text" and second[1] == -1
-        assert [shelf[place] for place in second[3] if place >= 0] == list(dict.fromkeys(ids[1:]))
-        left = [shelf[-1 - place] for place in second[3] if place < 0]
-        assert left == [id for id in ["conv-0/D4:8"] if id not in ids]
-    assert data["stops"][data["stop"][0][0]] == "budget"
+    assert steps_of([step("init", "hybrid", ["a"], ["a"])], ["a"]) == [step("init", "hybrid", ["a"], ["a"])]

@@ -3,14 +3,16 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 
 from reports.comparisons import compare, verdict
+from reports.grid import ALL
 from reports.overview_figures import Figure, overview
 from reports.results import Results
-from reports.tables import ALL, PRIMARY, Cell, Statistics, summarise
+from reports.tables import PRIMARY, Cell, Statistics, summarise
 from tests.report_fixture import build_results
 
 READERS = ("hybrid", "bm25", "dense", "mmr", "random", "oracle")
@@ -82,13 +84,16 @@ def test_an_arm_known_for_a_part_of_the_questions_is_left_out_and_the_caption_sa
 def test_pictures_take_the_pages_colour_fetch_nothing_and_have_a_reading(
     figures: dict[str, Figure], tmp_path: Path
 ) -> None:
-    assert list(figures) == ["budgets", "cost", "differences", "kinds", "reuse"]
+    assert list(figures) == ["budgets", "cost", "differences", "kinds", "reuse", "agreement"]
     for figure in figures.values():
         assert (figure.svg.startswith("<svg") and "currentColor" in figure.svg) or figure.name == "kinds"
         assert not re.search(r'(href|src)\s*=\s*"(?!#)', figure.svg)
         assert figure.reading.endswith(".") and figure.data.height
-    png = figures["reuse"].write_png(tmp_path / "reuse.png").read_bytes()
-    assert png.startswith(b"\x89PNG")
+    written = figures["reuse"].write(tmp_path)
+    assert written["reuse.png"].read_bytes().startswith(b"\x89PNG")
+    picture = written["reuse.svg"].read_text(encoding="utf-8")
+    assert ElementTree.fromstring(picture)[0].attrib == {"width": "100%", "height": "100%", "fill": "white"}
+    assert "white" not in figures["reuse"].svg
 
 
 def test_labels_are_text_in_a_picture_and_never_markup() -> None:

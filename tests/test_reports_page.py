@@ -1,7 +1,6 @@
 """The written report: whole, self-contained, safe to open and to load into a spreadsheet."""
 
 import csv
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,11 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from reports.explorer import embedded, explorer_data
+from reports.measures import measures
 from reports.page import write_report
 from reports.results import Results
-from reports.tables import main_rows, measures
-from tests.report_fixture import HOSTILE, build_results
+from reports.tables import main_rows
+from tests.report_fixture import HOSTILE, build_results, read_explorer
 
 FILES = {
     "report.html",
@@ -28,7 +27,7 @@ FILES = {
     "cells.parquet",
     "coverage.svg",
     "latency.svg",
-    *(f"{name}.{kind}" for name in ("cost", "differences", "kinds", "reuse") for kind in ("svg", "csv")),
+    *(f"{name}.{kind}" for name in ("cost", "differences", "kinds", "reuse", "agreement") for kind in ("svg", "csv")),
 }
 
 
@@ -57,17 +56,11 @@ def written(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Mappi
     return write_report(results, tmp_path_factory.mktemp("report") / "new" / "folder")
 
 
-def data_of(page: str) -> dict[str, object]:
-    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-    assert match
-    found = json.loads(match[1])
-    assert isinstance(found, dict)
-    return found
-
-
 def test_every_file_is_written_and_no_half_of_one_stays(written: Mapping[str, Path]) -> None:
-    assert {path.name for path in written.values()} == FILES
-    assert {path.name for path in written["report"].parent.iterdir()} == FILES
+    scripts = written["details"].name
+    assert {path.name for path in written.values()} == {*FILES, scripts}
+    assert {path.name for path in written["report"].parent.iterdir()} == {*FILES, scripts}
+    assert [path.name for path in sorted(written["details"].iterdir())] == ["000.js", "001.js", "002.js"]
 
 
 def test_a_report_that_cannot_be_computed_leaves_the_old_one(results: Results, tmp_path: Path) -> None:
@@ -212,58 +205,7 @@ def test_lone_surrogates_do_not_stop_a_report(results: Results, tmp_path: Path) 
     made = replace(results, title="half \ud83d of a pair", facts={"bad \udc00": "\ud800"})
     written = write_report(made, tmp_path)
     assert "half \ufffd of a pair" in written["report"].read_text(encoding="utf-8")
-    assert data_of(written["questions"].read_text(encoding="utf-8"))["title"] == "half \ufffd of a pair"
-
-
-def test_embedded_json_can_neither_end_its_element_nor_a_line() -> None:
-    text = embedded({"t": list(HOSTILE), "half": "\ud800"})
-    assert not re.search("[<>&\u2028\u2029]", text)
-    assert json.loads(text) == {"t": list(HOSTILE), "half": "\ufffd"}
-
-
-def test_the_explorers_data_reads_back_from_the_page(written: Mapping[str, Path], results: Results) -> None:
-    read = data_of(written["questions"].read_text(encoding="utf-8"))
-    assert read == json.loads(json.dumps(explorer_data(results)))
-
-
-def test_the_explorer_resolves_every_pick_and_marks_hits_as_the_metrics_do(results: Results) -> None:
-    data = explorer_data(results)
-    cells = {(row["arm"], row["question_id"]): row for row in results.cells.iter_rows(named=True)}
-    picked = {(arm, q): ids for arm, q, ids in results.selections.iter_rows()}
-    for a, arm in enumerate(results.arms):
-        for q, question in enumerate(data["questions"]["id"]):
-            places = data["picks"][a][q]
-            if (arm.label, question) not in picked:
-                assert places is None
-                continue
-            shelf = data["records"][0][data["questions"]["conversation"][q]]
-            if isinstance(places, list):
-                assert [shelf["id"][place] for place in places] == picked[arm.label, question]
-            hits = {gold for place, gold in data["hits"][0][q] if not isinstance(places, list) or place in places}
-            recall = cells[arm.label, question]["evidence_recall"]
-            gold = results.questions["gold_turn_ids"][q]
-            assert recall is None or recall == pytest.approx(len(hits) / len(gold))
-
-
-def test_outcomes_are_complete_partial_miss_missing_or_without_gold(results: Results) -> None:
-    data = explorer_data(results)
-    arm = [a.label for a in results.arms].index("mem_pursuit@k2")
-    own = results.cells.filter(pl.col("arm") == "mem_pursuit@k2")
-    for q, row in enumerate(own.iter_rows(named=True)):
-        complete, hit = row["complete_evidence"], row["gold_hit"]
-        gold = len(results.questions["gold_turn_ids"][q]) > 0
-        unknown = "?" if gold else "-"
-        expected = unknown if complete is None else "2" if complete == 1 else "1" if hit else "0"
-        assert data["outcome"][arm][q] == expected
-    assert "?" in data["outcome"][arm]
-
-
-def test_long_evidence_is_counted_with_its_hits_alone() -> None:
-    results = build_results(turns=30, questions=3)
-    data = explorer_data(results)
-    whole = data["picks"][[a.reader for a in results.arms].index("full_context")]
-    assert whole[0]["n"] == 120
-    assert whole[0]["hits"] == [place for place, _ in data["hits"][0][0]]
+    assert read_explorer(tmp_path)[0]["title"] == "half \ufffd of a pair"
 
 
 def test_a_run_with_nothing_in_it_is_still_a_report(results: Results, tmp_path: Path) -> None:
@@ -292,17 +234,3 @@ def test_a_run_with_nothing_in_it_is_still_a_report(results: Results, tmp_path: 
         "questions",
         "cells",
     }
-
-
-def test_the_explorer_of_a_full_benchmark_stays_below_six_megabytes() -> None:
-    results = build_results(
-        readers=("hybrid", "bm25", "dense", "mmr", "dpp", "coverage", "random", "oracle"),
-        budgets=(20, 21),
-        conversations=10,
-        sessions=28,
-        turns=21,
-        questions=199,
-        full_context=False,
-    )
-    assert (results.questions.height, results.records.height, len(results.arms)) == (1990, 5880, 16)
-    assert len(embedded(explorer_data(results)).encode()) < 6_000_000

@@ -14,6 +14,7 @@ from scipy.stats import binomtest
 
 from flows.bench.grid import PUBLISHED_MEDIANS
 from reports.coordinates import ABSENT, METRICS, STAND_FOR, Coordinates, label, read
+from reports.paper_figures import paper_figures
 from reports.paper_files import cell_rows, show, write_tables
 from reports.paper_lookup import NOT_RUN, Ran
 from reports.paper_tables import PaperCell, PaperTable, build, mcnemar
@@ -52,6 +53,32 @@ def test_the_shipped_figures_are_those_of_the_specification() -> None:
             for number in (each for row in table["rows"] for each in row[1:] if isinstance(each, float)):
                 assert number in ours, (paper, name, number)
                 ours.remove(number)
+
+
+def test_made_up_conversations_stand_beside_no_paper_and_a_count_is_no_result() -> None:
+    results = two_arms({"hybrid": [1.0, 0.0]}, conversations=["c", "c"])
+    table = _table({"hybrid@k10": (40.0, 200.0)}, "cer", "n")
+    counted = _cells(_ran(results), table)["hybrid@k10", "n"]
+    assert (counted.ours, counted.difference) == (2.0, None) and "how many questions" in counted.why
+    for cell in _cells(_ran(results, data="a bundled sample"), table).values():
+        assert (cell.ours, cell.difference, cell.why) == (None, None, "this run reads a bundled sample, not locomo")
+
+
+def test_a_figure_is_drawn_from_its_table_s_cells_where_this_run_has_a_number() -> None:
+    ran = _ran(two_arms({"hybrid": [1.0, 0.0]}, conversations=["c", "c"]))
+    table = _table({"hybrid@k10": (40.0, 60.0), "mmr@k10": (50.0, None)}, "cer", "judge")
+    drawn = replace(table, name="bfr.figure99")
+    lacking = replace(_table({"mmr@k10": (50.0,)}, "cer"), name="bfr.figure98")
+    (figure,) = paper_figures(build(ran, [table, drawn, lacking]))
+    assert figure.name == "bfr.figure99" and figure.data.equals(cell_rows(build(ran, [drawn])[0]))
+    rows = [row for rows in figure.spec["datasets"].values() for row in rows]
+    points = {(row["row"], row["whose"]): row["value"] for row in rows if "whose" in row}
+    assert points == {
+        ("hybrid@k10", "this run"): 50.0,
+        ("hybrid@k10", "the paper"): 40.0,
+        ("mmr@k10", "the paper"): 50.0,
+    }
+    assert figure.svg.startswith("<svg")
 
 
 def test_figures_that_stand_elsewhere_in_the_code_are_the_shipped_ones() -> None:

@@ -5,16 +5,16 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from reports.grid import ALL
+from reports.measures import measures
 from reports.results import EVIDENCE_METRICS, Arm, Results
 from reports.tables import (
-    ALL,
     PRIMARY,
     Cell,
     baseline_of,
     budget_words,
     clustered_rows,
     main_rows,
-    measures,
     mixed_group,
     series_of,
     summarise,

@@ -17,6 +17,7 @@ from werkzeug.serving import make_server
 from flows import protocol as protocols
 from flows.freeze import differences, freeze, ledger_problems
 from flows.stages import STAGES
+from reports.explorer import explorer, write_explorer
 from storage import vectors
 from storage.calls import Ledger
 from storage.errors import InputError
@@ -29,6 +30,7 @@ from storage.tables import CorruptPart
 from tasks.sealed import StillSealed, Unsealing
 from tasks.sealing import seal_split
 from tests.conftest import conversation, write_locomo
+from tests.report_fixture import build_results, read_explorer
 from tests.sealing_world import RULE, SECRET, World, plan_of, run, secret_conversation
 from tests.test_storage_tables import SPEC
 
@@ -162,6 +164,15 @@ def test_an_index_is_built_and_read_there(s3: Flaky) -> None:
     assert vectors.build(folder, "f" * 64, [(records, np.eye(3, dtype=np.float32))], 3) == 3
     found = vectors.read(folder, "f" * 64, ["two", "one"])
     assert np.array_equal(found, np.eye(3, dtype=np.float32)[[2, 1, 0]])
+
+
+def test_a_page_and_its_scripts_take_the_place_of_earlier_ones_there(s3: Flaky) -> None:
+    reports = Lake.open("s3://bucket/pages").reports / "run"
+    write_explorer(explorer(build_results(questions=3)), reports)
+    written = write_explorer(explorer(build_results(questions=3, conversations=1)), reports)
+    assert len(read_explorer(reports)[1]) == 3
+    names = {path.name for path in reports.iterdir()}
+    assert names == {"questions.html", written["details"].name}
 
 
 def test_what_was_written_under_one_address_is_handed_over_to_another(s3: Flaky) -> None:

@@ -1,6 +1,8 @@
 """How fast is this machine, and how fast are the readers on it?"""
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from storage.errors import InputError
@@ -25,3 +27,12 @@ def measure(what: str, data: str | None, lake: str | None = None) -> dict[str, A
         raise InputError(f"bench: one of {', '.join(BENCHES)} expected, {what!r} found")
     measured: dict[str, Any] = getattr(import_module(BENCHES[what]), what)(data, lake)
     return measured
+
+
+def latencies(cells: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, str]:
+    """Draw the `cells` that `readers` measured into `folder`; returns file name → path."""
+    from reports.latency_grid import latency_grid
+
+    drawn = latency_grid(cells)
+    folder.mkdir(parents=True, exist_ok=True)
+    return {name: str(path) for name, path in drawn.write(folder).items()} if drawn else {}

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from flows.commands.options import DataOption, JsonOption
 from flows.commands.screen import console, print_json, print_rows
+from storage.errors import InputError
 
 
 def bench(
@@ -18,6 +19,10 @@ def bench(
     data: DataOption = None,
     lake: Annotated[
         Path | None, typer.Option("--lake", help="A lake whose cached vectors `readers` may use; else a passing one.")
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", help="Also draw what `readers` measures into this folder: SVG, PNG and CSV."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -30,11 +35,14 @@ def bench(
     `scale` shows what a record costs from 25 thousand records to 2.5 million, in haystacks made by `suffice synth`
     from the LongMemEval file that --data names; it takes an hour or so and 40 GB of disk in the folder of --lake.
     """
-    from flows.bench import measure
+    from flows.bench import latencies, measure
 
+    if figure is not None and what != "readers":
+        raise InputError(f"--figure draws `bench readers`, not {what!r}")
     measured = measure(what, data, None if lake is None else str(lake))
+    drawn = latencies(measured["cells"], figure) if figure is not None else {}
     if as_json:
-        print_json(measured)
+        print_json(measured | ({"paths": drawn} if drawn else {}))
         return
     out = console(140)
     plain = Table("measure", "value", title=f"suffice bench {what}", box=SIMPLE)
@@ -44,3 +52,5 @@ def bench(
         else:
             plain.add_row(name, str(value))
     out.print(plain)
+    for path in drawn.values():
+        out.print(f"Figure: {path}", highlight=False, markup=False, soft_wrap=True)
