@@ -124,8 +124,8 @@ class Soak:
     def moment(self, number: int, seed: int) -> str:
         """Kill a run, go on with it, and say when it was killed. Raises `Broken`.
 
-        A moment is a stage, a delay within it and a signal, drawn from its number and `seed` alone. Two lakes in
-        three begin with the vectors of the texts, which take longest to make.
+        A moment is a stage, a share of what that took in the run left alone, and a signal, drawn from its number and
+        `seed` alone. Two lakes in three begin with the vectors of the texts, which take longest to make.
         """
         (_, bought), seconds = self.alone, self._seconds()
         lake, drawn = self.folder / f"killed-{number}", random.Random(f"{seed} {number}")
@@ -312,23 +312,32 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the moment to begin with, to go on with a soak")
     given = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup and & hand on that it is ignored
-    folder, endpoint, broken = Path(tempfile.mkdtemp(prefix="soak-")), Endpoint(), []
-    lone = {**os.environ, "OPENAI_API_KEY": "none"}  # each tenth run starts a server of its own
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    folder, broken = Path(tempfile.mkdtemp(prefix="soak-")), []
+    try:
+        for said, holds in _moments(folder, range(given.first, given.moments), given.seed):
+            print(said, flush=True)
+            broken += [] if holds else [said]
+    finally:
+        if not broken:
+            shutil.rmtree(folder, ignore_errors=True)
+    print(f"{given.moments - given.first} moments, {len(broken)} broken", *broken, sep="\n")
+    sys.exit(bool(broken))
+
+
+def _moments(folder: Path, numbers: Sequence[int], seed: int) -> Iterator[tuple[str, bool]]:
+    """What is to be said of each moment, and whether all held."""
+    endpoint, lone = Endpoint(), {**os.environ, "OPENAI_API_KEY": "none"}
     with endpoint.served() as url, _server(folder / "prefect") as api:
         protocol = write_protocol(folder / "soak.toml", url, conversations=["sample-1", "sample-2"])
         soak = Soak(folder, protocol, endpoint, {**lone, "PREFECT_API_URL": api}, lone)
-        for number in range(given.first, given.moments):
+        for number in numbers:
             started = time.monotonic()
             try:
-                said = soak.moment(number, given.seed)
+                said, holds = soak.moment(number, seed), True
             except Broken as error:
-                said = f"BROKEN {error}"
-                broken.append(said)
-            print(f"{said} ({time.monotonic() - started:.0f} s)", flush=True)
-    print(f"{given.moments - given.first} moments, {len(broken)} broken", *broken, sep="\n")
-    if not broken:
-        shutil.rmtree(folder)
-    sys.exit(bool(broken))
+                said, holds = f"BROKEN {error}", False
+            yield f"{said} ({time.monotonic() - started:.0f} s)", holds
 
 
 if __name__ == "__main__":
