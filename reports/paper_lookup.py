@@ -127,6 +127,10 @@ class Lookup:
             and arm.store in self._stores(store, at)
             and re.fullmatch(STAND_FOR.get(name, rf"{re.escape(name)}(_model)?(\(.*\))?"), self._told(arm))
         ]
+        if not fitting and (name, budget) == (FIRST_SET, "k10"):  # a completion of no calls is its first set
+            fitting = [
+                arm for arm in self.results.arms if arm.reader.endswith(f"(init={FIRST_SET})") and arm.budget == "C0"
+            ]
         return min(fitting, key=lambda arm: _likeness(arm, name)) if fitting else NOT_RUN
 
     def _stores(self, store: str | None, at: Coordinates) -> list[str]:
