@@ -212,10 +212,10 @@ def test_a_completion_of_no_calls_stands_for_its_first_set() -> None:
     forms = {"bfr_mv@k10": "bfr_mv(init=fca_ms)@C0", "other@k10": "bfr_mv(init=hybrid)@C0"}
     arms_ = [Arm(form, form.partition("@")[0], "C0", "C0", "turns", False) for form in forms.values()]
     results = replace(base, arms=arms_, cells=base.cells.with_columns(arm=pl.col("arm").replace(forms)))
-    cell = _cells(_ran(results), _table({"fca_ms@k10": (40.5,)}, "cer"))["fca_ms@k10", "cer"]
+    (cell,) = _cells(_ran(results), _table({"fca_ms@k10": (40.5,)}, "cer")).values()
     assert (cell.arm, cell.ours) == ("bfr_mv(init=fca_ms)@C0", 50.0)
-    without = _cells(_ran(replace(results, arms=arms_[1:])), _table({"fca_ms@k10": (40.5,)}, "cer"))
-    assert without["fca_ms@k10", "cer"].why == NOT_RUN
+    (without,) = _cells(_ran(replace(results, arms=arms_[1:])), _table({"fca_ms@k10": (40.5,)}, "cer")).values()
+    assert without.why == NOT_RUN
 
 
 def test_rerankers_are_known_by_their_model() -> None:
