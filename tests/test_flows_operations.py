@@ -1,6 +1,7 @@
 """Runs that are killed, resumed, scheduled, or spread over a cluster end in the same tables."""
 
 import json
+import logging
 import os
 import re
 import resource
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -96,8 +98,17 @@ def test_processes_that_run_on_one_lake_at_once_end_in_the_tables_of_runs_one_af
     assert verify(Lake(shared)).findings == () and strays(Path(shared)) == []
 
 
+@pytest.fixture
+def unlogged() -> Iterator[None]:
+    """No lines of Prefect's on standard error: the command keeps them off, but not once a process has begun with them."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("server", "unlogged")
 def test_a_whole_run_on_a_full_disk_is_one_line_and_goes_on_once_there_is_room(
-    tmp_path: Path, server: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No file may be longer than a limit, which the system tells like a full disk; it rises until the run ends.
 
