@@ -100,7 +100,7 @@ def test_processes_that_run_on_one_lake_at_once_end_in_the_tables_of_runs_one_af
 
 @pytest.fixture
 def unlogged() -> Iterator[None]:
-    """No lines of Prefect's on standard error: the command keeps them off, but not once a process has begun with them."""
+    """Keeps Prefect's lines off standard error, as the command does unless Prefect has begun before it."""
     logging.disable()
     yield
     logging.disable(logging.NOTSET)
