@@ -284,21 +284,39 @@ def _relevance(query, pool, space, kept):  # type: ignore[no-untyped-def]
     memories, rows, scores, places, coarse = pool.memories, pool.rows, space.scores, space.places, space.coarse
     largest, alive = 0.0, 0
     size = rows.shape[0]
+    if kept:
+        _read_cosines(query, pool, scores[_RELEVANCE])
     for i in range(size):
-        mine = memories[rows[i]]
-        relevance, square, bits = _measure(mine, query)
-        if bits >= _INFINITE:
-            continue
-        if not (math.isfinite(square) and math.isfinite(relevance)):
-            square, relevance = _dot64(mine, mine), 0.0  # finite, but float32 overflowed
-        if not kept:
-            scores[_UNIT, i] = _copy(mine, bits, coarse[i], memories[rows[min(i + 1, size - 1)]])
+        mine, relevance, square = memories[rows[i]], scores[_RELEVANCE, i], 0.0
+        if kept and math.isfinite(relevance):  # so every entry is finite, and the Gram holds the square
+            square = pool.gram64[rows[i], rows[i]] if pool.gram64.shape[0] > 0 else pool.gram32[rows[i], rows[i]]
+        else:
+            relevance, square, bits = _measure(mine, query)
+            if bits >= _INFINITE:
+                continue
+            if not (math.isfinite(square) and math.isfinite(relevance)):
+                square, relevance = _dot64(mine, mine), 0.0  # finite, but float32 overflowed
+            if not kept:
+                scores[_UNIT, i] = _copy(mine, bits, coarse[i], memories[rows[min(i + 1, size - 1)]])
         largest = max(largest, square)
         scores[_RELEVANCE, i], scores[_SEEN, i] = relevance, relevance
         places[_STEP, i] = 0
         places[_LIVE, alive] = i
         alive += 1
     return alive, math.sqrt(largest) * (1.0 + 1e-4)
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _read_cosines(query, pool, out):  # type: ignore[no-untyped-def]
+    """Products of all memories with the query in float32, four at a time."""
+    memories, rows, whole = pool.memories, pool.rows, pool.rows.shape[0] // 4 * 4
+    for i in range(0, whole, 4):
+        j, k, m = i + 1, i + 2, i + 3
+        out[i], out[j], out[k], out[m] = _dots32(
+            memories[rows[i]], memories[rows[j]], memories[rows[k]], memories[rows[m]], query
+        )
+    for i in range(whole, rows.shape[0]):
+        out[i] = _dot32(memories[rows[i]], query)
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
@@ -842,6 +860,18 @@ def _dot32(row, vector):  # type: ignore[no-untyped-def]
     for c in range(vector.shape[0]):
         total += row[c] * vector[c]
     return total
+
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=_REASSOCIATE)
+def _dots32(a, b, c, d, vector):  # type: ignore[no-untyped-def]
+    s, t, u, v = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    for e in range(vector.shape[0]):
+        x = vector[e]
+        s += a[e] * x
+        t += b[e] * x
+        u += c[e] * x
+        v += d[e] * x
+    return s, t, u, v
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
