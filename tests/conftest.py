@@ -1,6 +1,7 @@
 """Shared places and small inputs."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.hookimpl(tryfirst=True)
+@pytest.fixture
+def shared_server(server: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The environment in which a child process uses this process's Prefect server."""
+    from prefect.settings import PREFECT_API_URL
+
+    return {**os.environ, "PREFECT_API_URL": str(PREFECT_API_URL.value())}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that need the server come last, those over real files before the others; a file stays in one process.
 

@@ -1,4 +1,4 @@
-"""Runs that are killed, resumed, scheduled, or spread over a cluster end in the same tables."""
+"""Runs that are resumed, scheduled, or spread over a cluster end in the same tables."""
 
 import json
 import logging
@@ -19,40 +19,12 @@ from flows import cli
 from flows import protocol as protocols
 from flows.runners import task_runner
 from flows.runs import begun, ended, unfinished
-from flows.stages import STAGES, chosen
+from flows.stages import STAGES
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.upkeep import clean, verify
 from tests.conftest import conversation, write_locomo
-from tests.soak import Endpoint, Soak, _compare, strays, tables, write_protocol
-
-
-@pytest.fixture
-def shared_server(server: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The environment in which a child process uses this process's Prefect server."""
-    from prefect.settings import PREFECT_API_URL
-
-    return {**os.environ, "PREFECT_API_URL": str(PREFECT_API_URL.value())}
-
-
-def test_runs_killed_at_seeded_moments_go_on_to_the_same_tables_and_pay_no_call_twice(
-    tmp_path: Path, shared_server: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from flows.benchmark import benchmark
-
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    until, endpoint = "sufficiency", Endpoint()
-    with endpoint.served() as url:
-        protocol = write_protocol(tmp_path / "soak.toml", url, conversations=["sample-1"])
-
-        def finish(lake: Path) -> None:
-            benchmark(protocols.load(str(protocol)), str(Lake.open(lake).root), chosen(None, until))
-
-        environment = {**shared_server, "OPENAI_API_KEY": "none"}
-        soak = Soak(tmp_path, protocol, endpoint, environment, options=["--until", until], finish=finish)
-        for number in (2, 4, 5, 6, 7):
-            soak.moment(number, 1)
-
+from tests.soak import Endpoint, _compare, strays, tables, write_protocol
 
 SMALL = {"stores.0.encoder": "hashed", "budgets": ["k2"]}
 FEW, OTHERS = ["hybrid", "oracle"], ["hybrid", "mem_pursuit", "dense"]
