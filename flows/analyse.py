@@ -20,7 +20,7 @@ from reports.pursuit_page import write_analysis
 from storage.digests import digest, short
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.tables import write_whole
+from storage.places import read_whole, write_whole
 from tasks.candidates import missing_pools
 from tasks.plan import Plan, StorePlan
 from tasks.provenance import code
@@ -57,7 +57,7 @@ def analyse_stage(protocol: Protocol, plan: Plan, store: StorePlan, log: Log) ->
     folder = analysis_folder(protocol, plan, store)
     done = folder / "summary.json"
     if done.is_file():
-        summary: dict[str, Any] = json.loads(done.read_text(encoding="utf-8"))
+        summary: dict[str, Any] = json.loads(read_whole(done))
         log.end(STAGE, 0, perf_counter() - start)
         return summary
     study = _study(protocol, plan, store)

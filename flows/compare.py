@@ -13,7 +13,7 @@ from reports.comparisons import Comparison, Contrast, compare_runs
 from reports.kept import kept_cells
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.places import place
+from storage.places import place, read_whole
 from tasks.plan import Plan
 
 FIELDS = ("benchmark", "data", "gold", "split", "denominators", "answerer", "judges", "sufficiency", "budgets", "seed")
@@ -99,7 +99,7 @@ def page(found: Compared, folder: Path | None = None) -> Path:
 
 
 def _side(folder: Path) -> Side:
-    arms = pl.read_csv((folder / "main.csv").read_bytes(), columns=["arm"])["arm"].unique(maintain_order=True)
+    arms = pl.read_csv(read_whole(folder / "main.csv"), columns=["arm"])["arm"].unique(maintain_order=True)
     return Side(folder.name, kept_cells(folder), arms.to_list())
 
 
@@ -126,7 +126,7 @@ def _folder(run: str, lake: str) -> Path:
 
 
 def _said(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(read_whole(folder / "summary.json"))
     if "comparable" not in found:
         raise InputError(f"compare: a report that says what it measured expected, {folder} is older; report it again")
     return dict(found["comparable"])
@@ -135,7 +135,7 @@ def _said(folder: Path) -> dict[str, Any]:
 def _joined(first: Path, second: Path) -> pl.DataFrame:
     key = ["arm", "k", "kind", "metric"]
     tables = [
-        pl.read_csv((folder / "main.csv").read_bytes(), schema_overrides={"k": pl.String, "value": pl.Float64})
+        pl.read_csv(read_whole(folder / "main.csv"), schema_overrides={"k": pl.String, "value": pl.Float64})
         for folder in (first, second)
     ]
     left, right = (table.select(*key, "value", "n") for table in tables)

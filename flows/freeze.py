@@ -19,6 +19,7 @@ from storage.errors import InputError
 from storage.lake import Lake
 from storage.ledger import Ledger
 from storage.manifest import Difference, Manifest
+from storage.places import read_whole
 from storage.signature import check, check_signer, sign, signer
 from tasks import specs
 from tasks.encoders import ENCODERS
@@ -103,7 +104,7 @@ def _unnamed(lake: Lake, ledger: Ledger) -> Iterator[str]:
         if manifests.read(path).digest not in frozen:
             yield f"manifest {path.name} has no line: it was brought in, or its line taken away"
     for path in sorted(lake.reports.glob("*/summary.json")):
-        look = json.loads(path.read_text(encoding="utf-8")).get("look")
+        look = json.loads(read_whole(path)).get("look")
         if look and look not in seen:
             yield f"report {path.parent.name} has an unsealing without a line: it was brought in from a copy"
 

@@ -22,6 +22,7 @@ from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
 from reports.sealing import Sealing, optimism
 from storage.digests import digest, short
 from storage.lake import Lake
+from storage.places import read_whole, write_whole
 from storage.schemas import (
     ANSWERS,
     HOLDINGS,
@@ -34,7 +35,6 @@ from storage.schemas import (
     SUFFICIENCY,
     VERDICTS,
 )
-from storage.tables import write_whole
 from tasks import arms as planned
 from tasks import specs
 from tasks.answerers import ANSWERERS
@@ -57,7 +57,7 @@ def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> 
     folder = lake.reports / f"{protocol.name}-{short(inputs)}"
     done = folder / "summary.json"
     if done.is_file():
-        summary: dict[str, Any] = json.loads(done.read_text(encoding="utf-8"))
+        summary: dict[str, Any] = json.loads(read_whole(done))
         log.end("report", 0, perf_counter() - start)
         return summary
     from reports.page import write_report  # draws: slow to import, and only needed where a report is written
@@ -221,7 +221,7 @@ _REALISED = {name: name for name in ("records", "tokens", "resident", "calls", "
 
 def _headline(table: Path, results: Results) -> list[dict[str, Any]]:
     """One row an arm, budget by budget: its overall percentages, as the command prints them."""
-    rows = pl.read_csv(table.read_bytes(), schema_overrides={"k": pl.String}).filter(pl.col("kind") == "all")
+    rows = pl.read_csv(read_whole(table), schema_overrides={"k": pl.String}).filter(pl.col("kind") == "all")
     values = {(row["arm"], row["metric"]): row["value"] for row in rows.iter_rows(named=True)}
     shown = _SHOWN | {f"{judge}_strict": judge for judge in results.judges}
     realised = [measure for measure in _REALISED if any(values.get((arm.label, measure)) for arm in results.arms)]

@@ -23,6 +23,7 @@ from reports.results import Results
 from reports.tables import summarise
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.places import read_whole
 from tasks import specs
 from tasks.answerers import ANSWERERS
 from tasks.encoders import ENCODERS
@@ -142,7 +143,7 @@ def _pursuit(protocol: Protocol, plan: Plan) -> pl.DataFrame | None:
     from flows.analyse import analysis_folder
 
     numbers = analysis_folder(protocol, plan, plan.stores[0]) / "numbers.csv"
-    return pl.read_csv(numbers.read_bytes()) if numbers.is_file() else None
+    return pl.read_csv(read_whole(numbers)) if numbers.is_file() else None
 
 
 def _bench(path: Path | None) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import polars as pl
 import vl_convert
 
 from reports.files import alone, csv, write
-from storage.tables import write_whole
+from storage.places import write_whole
 
 # Okabe & Ito 2008 without yellow, neighbours unlike in lightness; shape and dash say the same in grey.
 # Eight colours and seven shapes, so that the ninth series does not look like the first.

@@ -7,7 +7,7 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from storage.tables import write_whole
+from storage.places import write_whole
 
 TEMPLATES = Path(__file__).parent / "templates"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")

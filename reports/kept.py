@@ -10,7 +10,7 @@ import polars as pl
 
 from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
 from storage.errors import InputError
-from storage.tables import write_whole
+from storage.places import read_whole, write_whole
 
 FILE = "cells.parquet"
 _OWN = ("arm", "question_id", "conversation_id", "kind")
@@ -50,7 +50,7 @@ def kept_cells(folder: Path) -> Results | None:
     path = folder / FILE
     if not path.is_file():
         return None
-    data = path.read_bytes()
+    data = read_whole(path)
     try:
         run = json.loads(pl.read_parquet_metadata(io.BytesIO(data))["run"])
         return _run(run, pl.read_parquet(io.BytesIO(data)))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from storage.digests import digest, short
 from storage.errors import InputError
-from storage.places import is_remote, place
+from storage.places import is_remote, place, read_whole, write_whole
 from storage.schemas import TableSpec
-from storage.tables import KeyedTable, write_whole
+from storage.tables import KeyedTable
 
 SCHEMA_VERSION = 2
 _ROOM = 1 << 20  # bytes without which the server's database, which lies in the lake, fails too
@@ -36,7 +36,7 @@ class Lake:
         try:
             if not marker.exists():
                 write_whole(marker, json.dumps({"schema": SCHEMA_VERSION}).encode())
-            found = json.loads(marker.read_bytes()).get("schema")
+            found = json.loads(read_whole(marker)).get("schema")
         except (OSError, ValueError, AttributeError) as error:
             raise InputError(
                 f"lake {lake.root}: cannot be opened ({error}); name a writable folder or bucket with --lake"
@@ -69,7 +69,7 @@ class Lake:
         for part in written.parts():
             with suppress(FileNotFoundError):  # the same: it has written what it deletes
                 if not (target.folder / part.name).exists():
-                    write_whole(target.folder / part.name, part.read_bytes())
+                    write_whole(target.folder / part.name, read_whole(part))
                 part.unlink()
         if not is_remote(self.root):
             with suppress(OSError):  # gone, or another run writes into it

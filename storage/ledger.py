@@ -12,8 +12,7 @@ from typing import Any
 
 from storage.digests import canonical, digest, short
 from storage.errors import InputError
-from storage.places import contents, create, is_remote
-from storage.tables import write_whole
+from storage.places import contents, create, is_remote, read_whole, write_whole
 
 START = "0" * 64
 """What the first line says it follows."""
@@ -170,7 +169,7 @@ class Ledger:
 
     def _noted(self) -> bytes | None:
         try:
-            return self._note.read_bytes()
+            return read_whole(self._note)
         except FileNotFoundError:
             return None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from storage.digests import canonical, digest
 from storage.errors import InputError
-from storage.tables import write_whole
+from storage.places import read_whole, write_whole
 
 FORMAT = 1
 
@@ -98,7 +98,7 @@ def write(path: Path, manifest: Manifest) -> None:
 def read(path: Path) -> Manifest:
     """The manifest in a file. Raises `InputError` if there is none, or if it was edited."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = json.loads(read_whole(path))
         manifest = Manifest(dict(said["fields"]), dict(said["notes"]), said["signature"])
         stated = said["digest"]
     except OSError as error:

@@ -1,10 +1,13 @@
-"""What a lake's address means: a folder, or a place in an object store with a folder's interface."""
+"""What a lake's address means (a folder, or a place in an object store) and how its files are read and written."""
 
 import os
+import tempfile
 from pathlib import Path
 from typing import cast
 
-from storage.errors import InputError
+from storage.errors import InputError, unwritable
+
+_ATTEMPTS = 3
 
 
 def place(address: str | Path) -> Path:
@@ -35,6 +38,49 @@ def spelled(address: str | Path) -> str:
 def is_remote(path: Path) -> bool:
     """Whether a place lies in an object store."""
     return "://" in str(path)
+
+
+def read_whole(path: Path) -> bytes:
+    """A file's or an object's bytes as they stood at one moment, though others may replace it meanwhile.
+
+    An object is asked for in one request: read by ranges, one that is replaced between two of them fails.
+    Raises `FileNotFoundError`.
+    """
+    return path.fs.cat_file(path.path) if is_remote(path) else path.read_bytes()  # type: ignore[attr-defined]
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that others see all of it or nothing: a hidden temporary file, fsync, rename.
+
+    An object store shows an object only when all of it has arrived. A folder that another run moves away meanwhile
+    (`Lake.hand_over`) is made again. Raises `InputError` where the disk is full or may not be written.
+    """
+    if is_remote(path):
+        path.write_bytes(data)
+        return
+    for attempt in range(_ATTEMPTS):
+        try:
+            _write_whole(path, data)
+            return
+        except FileNotFoundError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+        except OSError as error:
+            raise unwritable(path, error) or error from error
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def create(path: Path, data: bytes) -> bool:

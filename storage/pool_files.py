@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from storage.digests import tree_digest
 from storage.errors import InputError
+from storage.places import write_whole
 
 SCHEMA_VERSION = 1
 POOL, QUERIES, RESIDENT = "pool.parquet", "queries.parquet", "resident.parquet"
@@ -104,8 +105,6 @@ def read(place: str | Path, name: str = POOL) -> pl.DataFrame | None:
 
 def write(place: str | Path, name: str, rows: pl.DataFrame | list[dict[str, object]]) -> None:
     """Write the pool or a sidecar into the folder `place`; columns that the rows lack are null."""
-    from storage.tables import write_whole
-
     schema = SCHEMAS[name]
     table = rows.to_arrow() if isinstance(rows, pl.DataFrame) else pa.Table.from_pylist(rows, schema=schema)
     sink = pa.BufferOutputStream()

@@ -20,10 +20,9 @@ from storage.digests import canonical, digest, short
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.ledger import Ledger, Line
-from storage.places import is_remote, spelled
+from storage.places import is_remote, read_whole, spelled, write_whole
 from storage.schemas import GOLD, QUESTIONS, TableSpec
 from storage.signature import check_signer
-from storage.tables import write_whole
 
 TABLES: dict[str, TableSpec] = {"questions": QUESTIONS, "gold": GOLD}
 BLOCK = 1 << 16
@@ -260,7 +259,7 @@ def _decrypted(lake: Lake, sealed: Seal, name: str, keyring: list[Any]) -> pl.Da
 
     path = sealed.folder(lake) / f"{name}.parquet.encrypted"
     where = f"sealed {name} of {sealed.benchmark}"
-    data = path.read_bytes() if path.is_file() else b""
+    data = read_whole(path) if path.is_file() else b""
     if _sha256(data) != sealed.files[name]:
         raise InputError(f"{where}: the file as it was sealed expected at {path}, another or none found; bring it back")
     try:
@@ -295,7 +294,7 @@ def _refuse_second(lake: Lake, benchmark: str) -> None:
 
 def _read(path: Path) -> Seal:
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = json.loads(read_whole(path))
         return Seal(**{**said, "conversations": tuple(said["conversations"])})
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(f"{path}: a seal of `suffice seal` expected, unreadable; bring it back as it was") from error

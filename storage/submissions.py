@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from storage.lake import Lake
+from storage.places import read_whole, write_whole
 from storage.schemas import CALLS
-from storage.tables import write_whole
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Submissions:
 
 def _read(path: Path) -> Submission | None:
     try:
-        said = json.loads(path.read_bytes())
+        said = json.loads(read_whole(path))
     except FileNotFoundError:
         return None
     return Submission(said["name"], said["endpoint"], tuple(said["calls"]), said["batch"])

@@ -1,8 +1,6 @@
 """Parquet tables whose rows have keys and whose part files are written whole or not at all."""
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from io import BytesIO
@@ -13,13 +11,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from storage.errors import InputError, unwritable
-from storage.places import is_remote
+from storage.errors import InputError
+from storage.places import read_whole, write_whole
 from storage.schemas import TableSpec
 
 _KEYS: dict[Path, tuple[frozenset[Path], dict[str, tuple[Path, int, int]]]] = {}
 _REMEMBERED_PARTS = 384
-_ATTEMPTS = 3
 
 
 @lru_cache(maxsize=_REMEMBERED_PARTS)
@@ -157,44 +154,10 @@ class KeyedTable:
         """The unreadable part behind `error`, or the error itself where all parts can be read."""
         for part in self.parts():
             try:
-                pq.read_table(BytesIO(part.read_bytes()))
+                pq.read_table(BytesIO(read_whole(part)))
             except (pa.ArrowException, OSError) as cause:
                 return CorruptPart(part, str(cause).splitlines()[0])
         return error
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that others see all of it or nothing: a hidden temporary file, fsync, rename.
-
-    An object store shows an object only when all of it has arrived. A folder that another run moves away meanwhile
-    (`Lake.hand_over`) is made again. Raises `InputError` where the disk is full or may not be written.
-    """
-    if is_remote(path):
-        path.write_bytes(data)
-        return
-    for attempt in range(_ATTEMPTS):
-        try:
-            _write_whole(path, data)
-            return
-        except FileNotFoundError:
-            if attempt == _ATTEMPTS - 1:
-                raise
-        except OSError as error:
-            raise unwritable(path, error) or error from error
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _parquet_bytes(table: pa.Table) -> bytes:

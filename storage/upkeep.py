@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from storage import vectors
 from storage.lake import Lake
-from storage.places import is_remote
+from storage.places import is_remote, read_whole
 from storage.schemas import INDEXES, TABLES, TableSpec
 from storage.tables import KeyedTable
 
@@ -109,14 +109,14 @@ def _built(lake: Lake) -> list[tuple[str, str]]:
 
 def _indexes(part: Path) -> list[tuple[str, str]]:
     try:
-        return [(row["index"], row["tag"]) for row in pq.read_table(BytesIO(part.read_bytes())).to_pylist()]
+        return [(row["index"], row["tag"]) for row in pq.read_table(BytesIO(read_whole(part))).to_pylist()]
     except (pa.ArrowException, KeyError):
         return []  # the check of the part says so
 
 
 def _part(part: Path, spec: TableSpec) -> tuple[int, str | None]:
     """How many rows a part holds, and what is wrong with it."""
-    data = part.read_bytes()
+    data = read_whole(part)
     named = part.name.removeprefix("part-").removesuffix(".parquet")
     found = hashlib.sha256(data).hexdigest()[: len(named)]
     if found != named:

@@ -23,6 +23,7 @@ from storage.calls import Ledger
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.ledger import Ledger as Chain
+from storage.places import read_whole
 from storage.schemas import CALLS, SELECTIONS, SESSIONS, STATES, VERDICTS
 from storage.seal import new_identity
 from storage.submissions import Submission, Submissions
@@ -40,12 +41,16 @@ SLOW_DOWN = (
 
 
 class Flaky:
-    """An S3 application that answers the next `failures` requests with 503 SlowDown and counts them."""
+    """An S3 application that answers the next `failures` requests with 503 SlowDown and counts them.
+
+    `then` is called once, when the next request is answered.
+    """
 
     def __init__(self) -> None:
         self.app = DomainDispatcherApplication(create_backend_app)
         self.failures = 0
         self.refused = 0
+        self.then: Callable[[], object] | None = None
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if self.failures > 0:
@@ -54,6 +59,9 @@ class Flaky:
             start_response("503 Slow Down", [("Content-Type", "application/xml")])
             return [SLOW_DOWN]
         reply: Iterable[bytes] = self.app(environ, start_response)
+        then, self.then = self.then, None
+        if then:
+            then()
         return reply
 
 
@@ -124,6 +132,16 @@ def test_calls_are_kept_and_shared_there(s3: Flaky) -> None:
     assert out.out("e", ["a"]) == [item] and out.out("e", ["b"]) == out.out("f", ["a"]) == []
     out.forget(item)
     assert out.out("e", ["a"]) == []
+
+
+def test_an_object_replaced_while_it_is_read_is_the_old_or_the_new_one(s3: Flaky) -> None:
+    path = Lake.open("s3://bucket/replaced").root / "note.json"
+    path.write_bytes(b"the old one")
+    s3.then = lambda: path.write_bytes(b"the new and longer one")
+    assert read_whole(path) in (b"the old one", b"the new and longer one")
+    assert s3.then is None and read_whole(path) == b"the new and longer one"
+    with pytest.raises(FileNotFoundError):
+        read_whole(path.with_name("absent.json"))
 
 
 def test_slow_down_is_tried_again(s3: Flaky) -> None:

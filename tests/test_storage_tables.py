@@ -13,8 +13,9 @@ import pytest
 
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.places import write_whole
 from storage.schemas import ANSWERS, TableSpec
-from storage.tables import CorruptPart, KeyedTable, write_whole
+from storage.tables import CorruptPart, KeyedTable
 
 SPEC = TableSpec("t", pa.schema([pa.field("key", pa.string()), pa.field("value", pa.int64())]), ("key",))
 

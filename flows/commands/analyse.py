@@ -27,7 +27,7 @@ from flows.progress import shown
 from flows.server import configure
 from storage.errors import InputError
 from storage.lake import Lake
-from storage.places import place
+from storage.places import place, read_whole
 
 
 def analyse(
@@ -61,7 +61,7 @@ def analyse(
 
     with shown(Console(stderr=True), quiet=quiet or as_json):
         paths: dict[str, str] = flow(said, str(root), store, freeze, identity)
-    readings = json.loads(place(paths["summary"]).read_text(encoding="utf-8"))["readings"]
+    readings = json.loads(read_whole(place(paths["summary"])))["readings"]
     if as_json:
         print_json({"paths": paths, "readings": readings})
         return
