@@ -342,9 +342,7 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
     try:
         return Protocol.model_validate(said)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "protocol"
-        raise InputError(f"protocol {path}: {where}: {first['msg'].removeprefix('Value error, ')}") from error
+        raise InputError(f"protocol {path}: {_first(error)}") from error
 
 
 def with_judges(protocol: Protocol, judges: Sequence[str]) -> Protocol:
@@ -353,7 +351,13 @@ def with_judges(protocol: Protocol, judges: Sequence[str]) -> Protocol:
     try:
         return Protocol.model_validate(said)
     except ValidationError as error:
-        raise InputError(f"judge: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from error
+        raise InputError(_first(error)) from error
+
+
+def _first(error: ValidationError) -> str:
+    """The first thing that does not fit; what several keys together do not fit says itself where."""
+    first = error.errors()[0]
+    return ": ".join([*filter(None, [".".join(map(str, first["loc"]))]), first["msg"].removeprefix("Value error, ")])
 
 
 def shipped() -> list[str]:

@@ -63,6 +63,13 @@ def test_a_mistake_in_a_protocol_is_one_line_that_names_the_key(tmp_path: Path, 
     assert "\n" not in str(caught.value)
 
 
+def test_a_mistake_of_a_part_names_it_once() -> None:
+    with pytest.raises(InputError, match=r"^judge: the form name\(parameter=value, …\) expected, 'a,b' found$"):
+        protocols.with_judges(load("sample"), ["a,b"])
+    with pytest.raises(InputError, match=r"^protocol \S+sample.toml: answerer: one of"):
+        load("sample", {"answerer": "x"})
+
+
 def test_where_the_data_lies_is_not_part_of_the_digest_and_all_else_is() -> None:
     one = load("sample")
     assert load("sample", {"data.path": "elsewhere"}).digest == one.digest
