@@ -15,7 +15,7 @@ from reports.files import TEMPLATES, templates, write
 from reports.question_details import question_details, scripts_of
 from reports.question_list import question_list, store_names
 from reports.results import Results
-from storage.places import is_remote
+from storage.places import remove
 
 PAGE = "questions.html"
 FOLDER = "questions-"
@@ -60,10 +60,7 @@ def write_explorer(made: Explorer, folder: Path) -> dict[str, Path]:
     written = {"questions": write(folder / PAGE, made.page)}
     for old in folder.glob(FOLDER + "[0-9a-f]" * DIGITS):
         if old.name != made.folder:
-            for file in old.iterdir():
-                file.unlink()
-            if not is_remote(folder):  # an object store has no empty folder
-                old.rmdir()
+            remove(old)
     return {**written, "details": folder / made.folder} if made.scripts else written
 
 

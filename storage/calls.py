@@ -78,7 +78,12 @@ class Ledger:
             with self._lock:
                 own, (rows, self._unsent) = self._own, (self._unsent, [])
             if self._remote:
-                self._table.append(_distinct(rows))
+                try:
+                    self._table.append(_distinct(rows))
+                except BaseException:
+                    with self._lock:  # paid for: what is kept next takes them along
+                        self._unsent += rows
+                    raise
             elif own:
                 os.fsync(own[1].fileno())
 
@@ -144,8 +149,8 @@ class Ledger:
                     rows, self._read_to[path] = _lines(path, self._read_to.get(path, 0))
                     self._take(rows)
         if new := set(self._table.parts()) - self._folded:
-            self._folded |= new
             self._take(self._table.read(distinct=False, parts=sorted(new)).iter_rows(named=True))
+            self._folded |= new
 
     def _take(self, rows: Iterable[Row]) -> None:
         for row in rows:

@@ -7,6 +7,7 @@ from typing import Any
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
+_REFUSED = "lacked the necessary privileges"  # LanceDB's words for an object store's 403
 
 
 class InputError(ValueError):
@@ -28,13 +29,13 @@ def _again(kind: type[InputError], args: tuple[Any, ...], facts: dict[str, Any])
 def unwritable(place: str | Path, error: Exception) -> InputError | None:
     """What to tell of a disk that is full or may not be written; None for any other failure.
 
-    LanceDB tells of the system's errors by their number in a text.
+    LanceDB tells of the system's errors by their number in a text, an object store's client by their class alone.
     """
     told = re.search(r"\(os error (\d+)\)", str(error))
     number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None
     if number in _FULL:
         return full(place)
-    if number in _CLOSED:
+    if number in _CLOSED or isinstance(error, PermissionError) or _REFUSED in str(error):
         return InputError(f"{place}: a place that can be written expected, a closed one found; mend it or use another")
     return None
 

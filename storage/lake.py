@@ -8,7 +8,7 @@ from pathlib import Path
 
 from storage.digests import digest, short
 from storage.errors import InputError
-from storage.places import is_remote, place, read_whole, write_whole
+from storage.places import is_remote, place, read_whole, remove, write_whole
 from storage.schemas import TableSpec
 from storage.tables import KeyedTable
 
@@ -26,21 +26,26 @@ class Lake:
         self.root = place(root)
 
     @classmethod
-    def open(cls, root: str | Path) -> "Lake":
-        """The lake at `root`, made if it is not there.
+    def open(cls, root: str | Path, *, new: bool = True) -> "Lake":
+        """The lake at `root`, made, if `new`, where there is none.
 
-        Raises `InputError` if the place cannot be written or holds a lake of another schema version.
+        Raises `InputError` if the place cannot be written, holds a lake of another schema version, or none that may
+        be made.
         """
         lake = cls(root)
         marker = lake.root / "lake.json"
         try:
-            if not marker.exists():
+            if new and not marker.exists():
                 write_whole(marker, json.dumps({"schema": SCHEMA_VERSION}).encode())
-            found = json.loads(read_whole(marker)).get("schema")
-        except (OSError, ValueError, AttributeError) as error:
+            found = json.loads(read_whole(marker)).get("schema") if new or marker.exists() else None
+        except InputError:
+            raise
+        except Exception as error:  # an object store's client has errors of its own for an endpoint or a key
             raise InputError(
                 f"lake {lake.root}: cannot be opened ({error}); name a writable folder or bucket with --lake"
             ) from error
+        if found is None and not new:
+            raise InputError(f"lake {lake.root}: a lake expected, none found; name one with --lake, a run makes one")
         if found != SCHEMA_VERSION:
             raise InputError(
                 f"lake {lake.root}: schema version {SCHEMA_VERSION} expected, {found} found; use a new --lake"
@@ -67,10 +72,10 @@ class Lake:
             with suppress(OSError):  # another run hands over the same at this moment
                 written.folder.rename(target.folder)
         for part in written.parts():
-            with suppress(FileNotFoundError):  # the same: it has written what it deletes
+            with suppress(FileNotFoundError):  # it has written what it deletes
                 if not (target.folder / part.name).exists():
                     write_whole(target.folder / part.name, read_whole(part))
-                part.unlink()
+                remove(part)
         if not is_remote(self.root):
             with suppress(OSError):  # gone, or another run writes into it
                 written.folder.rmdir()

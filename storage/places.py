@@ -1,7 +1,9 @@
 """What a lake's address means (a folder, or a place in an object store) and how its files are read and written."""
 
 import os
+import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -53,14 +55,11 @@ def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that others see all of it or nothing: a hidden temporary file, fsync, rename.
 
     An object store shows an object only when all of it has arrived. A folder that another run moves away meanwhile
-    (`Lake.hand_over`) is made again. Raises `InputError` where the disk is full or may not be written.
+    (`Lake.hand_over`) is made again. Raises `InputError` where the disk is full or the place may not be written.
     """
-    if is_remote(path):
-        path.write_bytes(data)
-        return
     for attempt in range(_ATTEMPTS):
         try:
-            _write_whole(path, data)
+            path.write_bytes(data) if is_remote(path) else _write_whole(path, data)
             return
         except FileNotFoundError:
             if attempt == _ATTEMPTS - 1:
@@ -83,12 +82,28 @@ def _write_whole(path: Path, data: bytes) -> None:
         raise
 
 
+def remove(path: Path) -> None:
+    """Delete a file, or a folder with all that it holds; what another process deletes of it meanwhile is gone too."""
+    with suppress(FileNotFoundError):
+        if is_remote(path):
+            path.fs.rm(path.path, recursive=True)  # type: ignore[attr-defined]
+        elif path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
 def create(path: Path, data: bytes) -> bool:
-    """Make an object with one conditional put (`If-None-Match: *`); False, with nothing written, if it is there."""
+    """Make an object with one conditional put (`If-None-Match: *`); False, with nothing written, if it is there.
+
+    Raises `InputError` where the place may not be written.
+    """
     try:
         path.fs.pipe_file(path.path, data, mode="create")  # type: ignore[attr-defined]
     except FileExistsError:
         return False
+    except OSError as error:
+        raise unwritable(path, error) or error from error
     return True
 
 

@@ -20,7 +20,7 @@ from storage.digests import canonical, digest, short
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.ledger import Ledger, Line
-from storage.places import is_remote, read_whole, spelled, write_whole
+from storage.places import is_remote, read_whole, remove, spelled, write_whole
 from storage.schemas import GOLD, QUESTIONS, TableSpec
 from storage.signature import check_signer
 
@@ -98,8 +98,7 @@ def seal(lake: Lake, public: Mapping[str, Any], tables: Mapping[str, pa.Table], 
         try:
             ledger.append_locked(lines, "seal", facts, once="benchmark")
         except InputError:
-            for path in folder.iterdir():
-                path.unlink()
+            remove(folder)
             raise
     return sealed
 

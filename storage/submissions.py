@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.lake import Lake
-from storage.places import read_whole, write_whole
+from storage.places import read_whole, remove, write_whole
 from storage.schemas import CALLS
 
 
@@ -48,7 +48,7 @@ class Submissions:
 
     def forget(self, submission: Submission) -> None:
         """The replies are in the ledger."""
-        self._path(submission).unlink(missing_ok=True)
+        remove(self._path(submission))
 
     def _path(self, submission: Submission) -> Path:
         return self._folder / f"{submission.name}.json"

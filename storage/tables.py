@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -142,7 +143,9 @@ class KeyedTable:
 
     def parts(self) -> list[Path]:
         """The part files in the order that resolves duplicates."""
-        return sorted(self.folder.glob("part-*.parquet"))
+        with suppress(FileNotFoundError):  # another run hands the folder over (`Lake.hand_over`)
+            return sorted(self.folder.glob("part-*.parquet"))
+        return []
 
     def _empty(self) -> pl.DataFrame:
         frame = pl.from_arrow(self.spec.schema.empty_table())

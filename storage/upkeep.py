@@ -1,7 +1,7 @@
 """Is everything in a lake whole, and what did killed writers leave behind?"""
 
 import hashlib
-import shutil
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from storage import vectors
 from storage.lake import Lake
-from storage.places import is_remote, read_whole
+from storage.places import is_remote, read_whole, remove
 from storage.schemas import INDEXES, TABLES, TableSpec
 from storage.tables import KeyedTable
 
@@ -46,7 +46,10 @@ def verify(lake: Lake) -> Checked:
     parts, rows, findings = 0, 0, []
     for table in _tables(lake):
         for part in table.parts():
-            count, problem = _part(part, table.spec)
+            try:
+                count, problem = _part(part, table.spec)
+            except FileNotFoundError:  # a run hands it over (`Lake.hand_over`)
+                continue
             parts, rows = parts + 1, rows + count
             findings += [Finding(str(part), problem, _AGAIN)] if problem else []
     built = _built(lake)
@@ -74,7 +77,7 @@ def clean(lake: Lake, older: float) -> list[Path]:
     """
     removed = [path for path in leftovers(lake) if time.time() - _written(path) >= older]
     for path in removed:
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        remove(path)
     return removed
 
 
@@ -83,14 +86,19 @@ def leftovers(lake: Lake) -> list[Path]:
 
     An object store shows no unfinished object, so there only indexes are looked for.
     """
-    temporary = [] if is_remote(lake.root) else sorted(lake.root.rglob(".part-*"))
-    finished = {vectors.folder_name(index, tag) for index, tag in _built(lake)}
+    walked = () if is_remote(lake.root) else os.walk(lake.root)
+    temporary = [Path(folder) / name for folder, _, names in walked for name in names if name.startswith(".part-")]
     indexes = sorted(lake.vectors.glob("index-*")) if lake.vectors.exists() else []
-    return temporary + [path for path in indexes if path.name not in finished]
+    finished = {vectors.folder_name(index, tag) for index, tag in _built(lake)}  # after: one may end meanwhile
+    return sorted(temporary) + [path for path in indexes if path.name not in finished]
 
 
 def _written(path: Path) -> float:
-    return max(each.stat().st_mtime for each in (path, *path.rglob("*")))
+    """When the youngest file of it was written; of what is in motion at this moment, now."""
+    try:
+        return max(each.stat().st_mtime for each in (path, *path.rglob("*")))
+    except FileNotFoundError:
+        return time.time()
 
 
 def _tables(lake: Lake) -> Iterator[KeyedTable]:
@@ -110,7 +118,7 @@ def _built(lake: Lake) -> list[tuple[str, str]]:
 def _indexes(part: Path) -> list[tuple[str, str]]:
     try:
         return [(row["index"], row["tag"]) for row in pq.read_table(BytesIO(read_whole(part))).to_pylist()]
-    except (pa.ArrowException, KeyError):
+    except (pa.ArrowException, KeyError, FileNotFoundError):
         return []  # the check of the part says so
 
 

@@ -29,27 +29,49 @@ def build(folder: Path, index: str, parts: Parts, width: int, tag: str = TAG) ->
     """Write records (`unit, place, text`) with their vectors of `width`, part after part; returns how many.
 
     One row for each record of each unit, however many conversations hold it. Builds a B-tree on the unit, then tags
-    the version: a build that was killed has no tag, and is never read. Memory holds a part. Raises `ValueError` if
-    the lengths of a part differ, and `InputError` where the disk is full or may not be written.
+    the version: a build that was killed has no tag, and is never read. Memory holds a part. Raises what `parts` does,
+    `ValueError` if the lengths of a part differ, and `InputError` where the disk is full or may not be written.
     """
-    try:
-        return _build(folder, _name(index, tag), parts, width, tag)
-    except (OSError, RuntimeError) as error:
-        raise unwritable(folder, error) or error from error
-
-
-def _build(folder: Path, name: str, parts: Parts, width: int, tag: str) -> int:
-    from lancedb.index import BTree
-
     schema = pa.schema(
         [("unit", pa.string()), ("place", pa.int32()), ("text", pa.string()), ("vector", pa.list_(pa.float32(), width))]
     )
+    failed: list[Exception] = []
+    try:
+        return _build(folder, _name(index, tag), schema, _heard(_batches(schema, parts), failed), tag)
+    except (OSError, RuntimeError) as error:
+        raise (failed or [_unwritten(folder, error)])[0] from error
+
+
+def _build(folder: Path, name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch], tag: str) -> int:
+    from lancedb.index import BTree
+
     database = _connect(folder)
     database.drop_table(name, ignore_missing=True)
-    table = database.create_table(name, pa.RecordBatchReader.from_batches(schema, _batches(schema, parts)))
+    table = database.create_table(name, pa.RecordBatchReader.from_batches(schema, batches))
     table.create_index("unit", config=BTree())
     table.tags.create(tag, table.version)
     return int(table.count_rows())
+
+
+def _heard(batches: Iterator[pa.RecordBatch], failed: list[Exception]) -> Iterator[pa.RecordBatch]:
+    """The batches; what they raise is kept, since LanceDB tells of it in its own words."""
+    try:
+        yield from batches
+    except Exception as error:
+        failed.append(error)
+        raise
+
+
+def _unwritten(folder: Path, error: Exception) -> Exception:
+    """What to tell of a build that failed. LanceDB does not see that a disk cut a file off until it reads it again."""
+    if told := unwritable(folder, error):
+        return told
+    if is_remote(folder) or "LanceError(IO)" not in str(error):
+        return error
+    return InputError(
+        f"{folder}: an index written whole expected, {_cause(error)} found; see that the disk has room, and takes "
+        "files of that size, and run again"
+    )
 
 
 def drop(folder: Path, index: str, tag: str) -> None:
@@ -118,4 +140,4 @@ def _name(index: str, tag: str) -> str:
 
 def _cause(error: Exception) -> str:
     """LanceDB's own words in one line, without the places in its source."""
-    return re.sub(r", /\S+\.rs:\d+:\d+", "", str(error).splitlines()[0]).removeprefix("lance error: ")
+    return re.sub(r"^lance error: (LanceError\(IO\): )?|, /\S+\.rs:\d+:\d+", "", str(error).splitlines()[0])

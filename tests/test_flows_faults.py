@@ -1,18 +1,23 @@
 """A disk that is full or closed, a broken index, runs at once on one lake: one clear line, or the right tables."""
 
 import errno
+import resource
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from flows import cli
 from flows import protocol as protocols
+from storage import vectors
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.tables import CorruptPart
 from tasks.answer import answer
 from tasks.candidates import build_pools
 from tasks.compose import compose
@@ -124,6 +129,27 @@ def test_a_lake_that_may_not_be_written_is_one_clear_line(small_disk: Path, data
         Lake.open(lake)
     with pytest.raises(InputError, match="a place that can be written expected"):
         STEPS["index"](plan)
+
+
+def test_an_index_of_which_the_disk_takes_a_part_is_one_clear_line(tmp_path: Path) -> None:
+    """The system writes as much as fits under a limit; LanceDB sees that when it reads what it wrote."""
+    records = pa.table({"unit": ["u"] * 20, "place": pa.array(range(20), pa.int32()), "text": ["t"] * 20})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (21_400, before[1]))
+    try:
+        with pytest.raises(InputError, match=r"an index written whole expected, .* found; see that the disk has room"):
+            vectors.build(tmp_path, "f" * 64, [(records, np.ones((20, 256), np.float32))], 256)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_part_that_cannot_be_read_while_an_index_is_built_is_named(tmp_path: Path) -> None:
+    def parts() -> Iterator[tuple[pa.Table, np.ndarray]]:  # type: ignore[type-arg]
+        yield pa.table({"unit": ["u"], "place": pa.array([0], pa.int32()), "text": ["t"]}), np.ones((1, 2), np.float32)
+        raise CorruptPart(Path("part-1.parquet"), "half a file")
+
+    with pytest.raises(CorruptPart, match=r"^part-1.parquet: a readable Parquet part expected, half a file found"):
+        vectors.build(tmp_path, "f" * 64, parts(), 2)
 
 
 @pytest.mark.parametrize("left", [0, 20])

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from storage import calls
 from storage.calls import Ledger
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.schemas import CALLS
+from storage.tables import KeyedTable
 from storage.upkeep import verify
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +50,40 @@ def test_a_row_folded_by_another_while_one_reads_is_not_lost(tmp_path: Path) -> 
         assert set(other.find("abc")) == set("abc"[: "abc".index(name) + 1])
         one.fold(own=True)
         assert set(other.find("abc")) == set("abc"[: "abc".index(name) + 1])
+
+
+def test_a_reply_that_an_object_store_does_not_take_is_kept_with_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "is_remote", lambda path: True)
+    one, other, refusals = Ledger(Lake(tmp_path)), Ledger(Lake(tmp_path)), [OSError("503")]
+    whole = KeyedTable.append
+
+    def append(table: KeyedTable, rows: Any) -> int:
+        if refusals:
+            raise refusals.pop()
+        return whole(table, rows)
+
+    monkeypatch.setattr(KeyedTable, "append", append)
+    with pytest.raises(OSError, match="503"):
+        one.append([_row("a")])
+    one.append([_row("b")])
+    assert set(other.find("ab")) == {"a", "b"}
+
+
+def test_a_part_that_could_not_be_read_once_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other, read = Ledger(Lake(tmp_path)), Ledger(Lake(tmp_path)), KeyedTable.read
+    one.append([_row("a")])
+    one.fold(own=True)
+
+    def broken(*_: Any, **__: Any) -> None:
+        monkeypatch.setattr(KeyedTable, "read", read)
+        raise OSError("timeout")
+
+    monkeypatch.setattr(KeyedTable, "read", broken)
+    with pytest.raises(OSError, match="timeout"):
+        other.find("a")
+    assert set(other.find("a")) == {"a"}
 
 
 def test_a_call_without_a_reply_answers_nothing_and_is_counted(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from storage.schemas import CALLS, SELECTIONS, SESSIONS, STATES, VERDICTS
 from storage.seal import new_identity
 from storage.submissions import Submission, Submissions
 from storage.tables import CorruptPart
+from storage.upkeep import clean, verify
 from tasks.sealed import StillSealed, Unsealing
 from tasks.sealing import seal_split
 from tests.conftest import conversation, write_locomo
@@ -35,21 +36,26 @@ from tests.report_fixture import build_results, read_explorer
 from tests.sealing_world import RULE, SECRET, World, plan_of, run, secret_conversation
 from tests.test_storage_tables import SPEC
 
+RECORDS = pa.table(
+    {"unit": ["one", "one", "two"], "place": pa.array([1, 0, 0], pa.int32()), "text": ["red", "green", "blue"]}
+)
 SLOW_DOWN = (
     b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 )
+DENIED = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
 
 
 class Flaky:
     """An S3 application that answers the next `failures` requests with 503 SlowDown and counts them.
 
-    `then` is called once, when the next request is answered.
+    While it is `closed`, it takes nothing. `then` is called once, when the next request is answered.
     """
 
     def __init__(self) -> None:
         self.app = DomainDispatcherApplication(create_backend_app)
         self.failures = 0
         self.refused = 0
+        self.closed = False
         self.then: Callable[[], object] | None = None
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -58,6 +64,9 @@ class Flaky:
             self.refused += 1
             start_response("503 Slow Down", [("Content-Type", "application/xml")])
             return [SLOW_DOWN]
+        if self.closed and environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            start_response("403 Forbidden", [("Content-Type", "application/xml")])
+            return [DENIED]
         reply: Iterable[bytes] = self.app(environ, start_response)
         then, self.then = self.then, None
         if then:
@@ -131,6 +140,7 @@ def test_calls_are_kept_and_shared_there(s3: Flaky) -> None:
     out.note(item)
     assert out.out("e", ["a"]) == [item] and out.out("e", ["b"]) == out.out("f", ["a"]) == []
     out.forget(item)
+    out.forget(item)
     assert out.out("e", ["a"]) == []
 
 
@@ -170,16 +180,46 @@ def test_an_unknown_scheme_and_an_absent_bucket_are_one_clear_line(s3: Flaky) ->
         Lake.open("s3://absent/x")
 
 
+def test_a_bucket_that_may_not_be_written_is_one_clear_line(s3: Flaky) -> None:
+    lake = Lake.open("s3://bucket/closed")
+    s3.closed = True
+    try:
+        for write in (
+            lambda: lake.table(SPEC, "5" * 64).append(_rows("a")),
+            lambda: vectors.build(lake.vectors, "e" * 64, [(RECORDS, np.eye(3, dtype=np.float32))], 3),
+            lambda: Chain(lake.ledger).append("note", {}),
+            lambda: Lake.open("s3://bucket/new"),
+        ):
+            with pytest.raises(InputError, match=r"s3://bucket/\S+: a place that can be written expected"):
+                write()
+    finally:
+        s3.closed = False
+
+
+def test_an_endpoint_that_is_not_there_is_one_clear_line(s3: Flaky, monkeypatch: pytest.MonkeyPatch) -> None:
+    from botocore.exceptions import EndpointConnectionError
+
+    def nobody(*_: object) -> bool:
+        raise EndpointConnectionError(endpoint_url="http://nowhere")
+
+    monkeypatch.setattr(type(Lake("s3://bucket/nowhere").root), "exists", nobody)
+    for new in (True, False):
+        with pytest.raises(InputError, match=r"lake s3://bucket/nowhere: cannot be opened \(Could not connect"):
+            Lake.open("s3://bucket/nowhere", new=new)
+
+
+def test_what_a_killed_build_left_there_is_found_and_deleted(s3: Flaky) -> None:
+    lake = Lake.open("s3://bucket/left")
+    vectors.build(lake.vectors, "e" * 64, [(RECORDS, np.eye(3, dtype=np.float32))], 3)
+    (finding,) = verify(lake).findings
+    assert finding.path.endswith(vectors.folder_name("e" * 64)) and clean(lake, 3600) == []
+    assert [str(path) for path in clean(lake, 0)] == [finding.path]
+    assert verify(lake).findings == () and not list(lake.vectors.glob("*"))
+
+
 def test_an_index_is_built_and_read_there(s3: Flaky) -> None:
     folder = Lake.open("s3://bucket/indexed").vectors
-    records = pa.table(
-        {
-            "unit": ["one", "one", "two"],
-            "place": pa.array([1, 0, 0], pa.int32()),
-            "text": ["red", "green", "blue"],
-        }
-    )
-    assert vectors.build(folder, "f" * 64, [(records, np.eye(3, dtype=np.float32))], 3) == 3
+    assert vectors.build(folder, "f" * 64, [(RECORDS, np.eye(3, dtype=np.float32))], 3) == 3
     found = vectors.read(folder, "f" * 64, ["two", "one"])
     assert np.array_equal(found, np.eye(3, dtype=np.float32)[[2, 1, 0]])
 

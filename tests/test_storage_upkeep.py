@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from storage import vectors
+from storage import upkeep, vectors
 from storage.lake import Lake
 from storage.schemas import ANSWERS, INDEXES
 from storage.upkeep import clean, verify
@@ -84,6 +84,40 @@ def test_a_lost_index_is_found(lake: Lake) -> None:
     (finding,) = verify(lake).findings
     assert "an index that opens expected, none found" in finding.problem
     assert finding.remedy == f"delete {lake.table(INDEXES, INDEX).folder} and run again"
+
+
+def test_upkeep_goes_on_where_a_run_moves_what_it_looks_at(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    part, temporary = lake.table(ANSWERS, "0" * 64).parts()[0], lake.root / "answers" / ".part-0"
+    temporary.write_bytes(b"half")
+
+    def gone(path: Path) -> bytes:
+        """The part has been handed over to another address since it was listed."""
+        if path == part:
+            raise FileNotFoundError(path)
+        return path.read_bytes()
+
+    monkeypatch.setattr(upkeep, "read_whole", gone)
+    monkeypatch.setattr(upkeep, "leftovers", lambda lake: [])
+    assert (verify(lake).parts, verify(lake).findings) == (1, ())
+    monkeypatch.setattr(upkeep, "leftovers", lambda lake: [temporary])
+    temporary.rename(temporary.with_name("part-whole"))
+    assert clean(lake, 3600) == []
+    clean(lake, 0)
+    assert temporary.with_name("part-whole").exists()
+
+
+def test_an_index_that_ends_while_upkeep_looks_is_no_leftover(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = Path.glob
+
+    def ends(folder: Path, pattern: str) -> list[Path]:
+        found = list(listed(folder, pattern))
+        if pattern == "index-*":
+            lake.table(INDEXES, "b" * 64).append([{"index": "b" * 64, "rows": 1, "tag": vectors.TAG}])
+        return found
+
+    (lake.vectors / vectors.folder_name("b" * 64)).mkdir()
+    monkeypatch.setattr(Path, "glob", ends)
+    assert upkeep.leftovers(lake) == []
 
 
 def test_clean_deletes_old_leftovers_and_nothing_else(lake: Lake) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import pytest
@@ -62,6 +63,25 @@ def test_a_killed_run_waits_for_its_batch_whatever_part_is_asked_for(
     assert len(endpoint.batches) == 2
     ask(str(tmp_path), requests(endpoint, *"abcz"), policy=QUICK)
     assert len(endpoint.batches) == 2
+
+
+def test_a_batch_that_another_run_had_meanwhile_is_not_bought_again(
+    endpoint: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = batch.Submissions.out
+
+    def late(*arguments: Any) -> Any:
+        """The other run ends between this one's look into the ledger and its look for batches."""
+        monkeypatch.undo()
+        ask(str(tmp_path), requests(endpoint, *"ab"), policy=QUICK)
+        return looked(*arguments)
+
+    monkeypatch.setattr(batch, "_SUBMITTING", RLock())
+    monkeypatch.setattr(batch.Submissions, "out", late)
+    replies = ask(str(tmp_path), requests(endpoint, *"abc"), policy=QUICK)
+    assert [reply.text for reply in replies] == ["echo: a", "echo: b", "echo: c"]
+    sent = [len(endpoint.files[each["input_file_id"]].splitlines()) for each in endpoint.batches.values()]
+    assert sent == [2, 1]
 
 
 def test_a_run_killed_between_handing_over_and_noting_finds_its_batch(

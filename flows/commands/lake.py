@@ -29,9 +29,7 @@ def lake(
     """
     if what not in ("verify", "clean"):
         raise InputError(f"lake: verify or clean expected, {what!r} found")
-    if not (Lake(lake).root / "lake.json").exists():
-        raise InputError(f"lake {lake}: a lake expected, none found; name one with --lake")
-    opened = Lake.open(lake)
+    opened = Lake.open(lake, new=False)
     if what == "verify":
         _report(verify(opened), as_json)
         return

@@ -4,7 +4,6 @@ import typer
 
 from flows.commands.options import JsonOption, LakeOption
 from flows.commands.screen import console, print_json
-from storage.errors import InputError
 from storage.lake import Lake
 
 
@@ -16,9 +15,7 @@ def ledger(lake: LakeOption = "lake", as_json: JsonOption = False) -> None:
     from flows.freeze import ledger_problems
     from storage.ledger import Ledger, shown
 
-    place = Lake(lake)
-    if not (place.root / "lake.json").is_file():
-        raise InputError(f"lake {lake}: a lake expected, none found; `suffice seal` or `suffice run` makes one")
+    place = Lake.open(lake, new=False)
     lines, problems = Ledger(place.ledger).readable(), ledger_problems(place)
     if as_json:
         print_json({"lines": [vars(line) for line in lines], "problems": problems})

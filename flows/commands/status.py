@@ -17,7 +17,6 @@ from flows.commands.options import (
     chosen_protocol,
 )
 from flows.commands.screen import console, print_json
-from storage.errors import InputError
 from storage.lake import Lake
 from tasks.sealed import Unsealing
 
@@ -39,9 +38,7 @@ def status(
     from flows.status import held
 
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
-    if not (Lake(lake).root / "lake.json").is_file():
-        raise InputError(f"lake {lake}: a lake expected, none found; `suffice run {protocol}` makes one")
-    rows = held(said, str(Lake.open(lake).root), Unsealing.by(freeze, identity))
+    rows = held(said, str(Lake.open(lake, new=False).root), Unsealing.by(freeze, identity))
     if as_json:
         print_json([row._asdict() for row in rows])
         return

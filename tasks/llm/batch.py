@@ -45,9 +45,13 @@ def ask_batch(
     with _SUBMITTING:
         out = [found for item in held.out(post.shown, sorted(wanted)) if (found := _found(post, held, item))]
         sent = {digest for item in out for digest in item.requests}
+        had = ledger.find(wanted - sent)  # another run keeps the replies to a batch before it forgets it
         bounds = in_force(lake)
-        affordable, stop = _afforded(post, bounds, [item for item in requests if item.digest not in sent])
+        left = [item for item in requests if item.digest not in sent and item.digest not in had]
+        affordable, stop = _afforded(post, bounds, left)
         out += [_submitted(post, held, chunk) for chunk in _chunks(affordable)]
+    for digest, row in had.items():
+        take(digest, from_row(row))
     reserved = {request.digest: cost(post.price, *request.tokens) for request in affordable}
     for item in out:
         rows = _collected(post, held, item)
