@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.errors import InputError
-from storage.places import read_whole, write_whole
+from storage.places import is_remote, read_whole, write_whole
 from storage.schemas import TableSpec
 
 _KEYS: dict[Path, tuple[frozenset[Path], dict[str, tuple[Path, int, int]]]] = {}
@@ -154,10 +154,14 @@ class KeyedTable:
         return frame
 
     def _named(self, error: Exception) -> Exception:
-        """The unreadable part behind `error`, or the error itself where all parts can be read."""
+        """The unreadable part behind `error`, or the error itself where all can be read or the store does not answer."""
         for part in self.parts():
             try:
-                pq.read_table(BytesIO(read_whole(part)))
+                data = read_whole(part)
+            except OSError as cause:
+                return error if is_remote(part) else CorruptPart(part, str(cause).splitlines()[0])
+            try:
+                pq.read_table(BytesIO(data))
             except (pa.ArrowException, OSError) as cause:
                 return CorruptPart(part, str(cause).splitlines()[0])
         return error
