@@ -9,8 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+import polars as pl
+from pydantic import ValidationError
+
 from flows.protocol import Protocol
 from storage.digests import digest
+from storage.errors import InputError
 from storage.lake import Lake
 from storage.schemas import RUNS, STARTS
 
@@ -33,9 +37,15 @@ class Start:
 
 
 def begun(lake: str, protocol: Protocol, stages: Sequence[str]) -> str:
-    """Note that a run begins; returns its name."""
+    """Note that a run begins; returns its name.
+
+    Prefect is told that the one before it crashed, where that was of this protocol and its process on this host died.
+    """
     from prefect.runtime import flow_run
 
+    for start in unfinished(lake, protocol):
+        if start.alive is False:
+            show_as_crashed(start)
     started = datetime.now(UTC)
     run = digest([protocol.digest, started.isoformat(), platform.node(), os.getpid()])
     row = {
@@ -68,18 +78,46 @@ def ran(lake: str, protocol: Protocol) -> bool:
     return protocol.digest in Lake(lake).table(RUNS, SCOPE).read(["digest"])["digest"]
 
 
-def unfinished(lake: str) -> list[Start]:
-    """The runs that began and never ended, the latest first, one a protocol: those before it were gone on with."""
+def unfinished(lake: str, protocol: Protocol | None = None) -> list[Start]:
+    """The runs, of `protocol` or of any, that began and never ended, the latest first.
+
+    One a protocol: those before it were gone on with. Raises `InputError` for one of another version's protocol.
+    """
     starts, runs = (Lake(lake).table(spec, SCOPE).read() for spec in (STARTS, RUNS))
+    starts = starts if protocol is None else starts.filter(pl.col("protocol") == protocol.model_dump_json())
     latest = starts.sort("started_at", descending=True).unique("protocol", keep="first", maintain_order=True)
     cut = latest.join(runs.select("run"), on="run", how="anti")
     return [_start(row) for row in cut.sort("started_at", descending=True).iter_rows(named=True)]
 
 
+def show_as_crashed(start: Start) -> None:
+    """Tell Prefect, which is never told of a killed process; a run that this server does not know is left alone."""
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import ObjectNotFound
+    from prefect.states import Crashed
+
+    if start.flow_run is None:
+        return
+    with get_client(sync_client=True) as client:
+        try:
+            state = client.read_flow_run(start.flow_run).state
+            if state is None or not state.is_final():
+                client.set_flow_run_state(start.flow_run, Crashed(message="its process is gone"), force=True)
+        except ObjectNotFound:
+            return
+
+
 def _start(row: dict[str, Any]) -> Start:
+    try:
+        protocol = Protocol.model_validate_json(row["protocol"])
+    except ValidationError as error:
+        raise InputError(
+            f"resume: a run of this version expected, one of {row['started_at']:%Y-%m-%d %H:%M} UTC found whose "
+            "protocol is of another; start it anew with `suffice run`"
+        ) from error
     return Start(
         run=row["run"],
-        protocol=Protocol.model_validate_json(row["protocol"]),
+        protocol=protocol,
         stages=tuple(row["stages"]),
         started_at=row["started_at"],
         alive=_alive(row["process"]) if row["host"] == platform.node() else None,

@@ -18,10 +18,11 @@ import pytest
 from flows import cli
 from flows import protocol as protocols
 from flows.runners import task_runner
-from flows.runs import begun, ended, unfinished
+from flows.runs import SCOPE, begun, ended, unfinished
 from flows.stages import STAGES
 from storage.errors import InputError
 from storage.lake import Lake
+from storage.schemas import STARTS
 from storage.upkeep import clean, verify
 from tests.conftest import conversation, write_locomo
 from tests.soak import Endpoint, _compare, strays, tables, write_protocol
@@ -156,25 +157,43 @@ def test_a_resumed_run_ends_with_the_lines_of_any_run(
     assert all(head in said for head in ("Overall, %", "cells over", "New in this run: ", "Report: "))
 
 
-def test_prefect_is_told_that_a_killed_run_crashed(server: None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("alive", [True, False])
+def test_a_run_has_the_one_before_it_shown_as_crashed_if_that_was_killed(
+    server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alive: bool
+) -> None:
     from prefect.client.orchestration import get_client
     from prefect.states import Running
 
+    from flows import runs
     from flows.benchmark import benchmark
-    from flows.commands.resume import _show_as_crashed
-    from flows.runs import Start
 
-    lake, said = str(Lake.open(tmp_path).root), protocols.load("sample")
+    lake = str(Lake.open(tmp_path).root)
+    said, other = protocols.load("sample"), protocols.load("sample", {"seed": 1})
     with get_client(sync_client=True) as client:
-        made = client.create_flow_run(
-            benchmark, parameters={"protocol": said.model_dump(), "lake": lake}, state=Running()
-        )
+        made = []
+        for each in (said, other):
+            given = {"protocol": each.model_dump(), "lake": lake}
+            made.append(client.create_flow_run(benchmark, parameters=given, state=Running()).id)
+            monkeypatch.setenv("PREFECT__RUNTIME__FLOW_RUN__ID", str(made[-1]))
+            begun(lake, each, STAGES)
+        monkeypatch.setattr(runs, "_alive", lambda process: alive)
+        monkeypatch.setenv("PREFECT__RUNTIME__FLOW_RUN__ID", str(uuid4()))
         begun(lake, said, STAGES)
-        start = unfinished(lake)[0]
-        _show_as_crashed(Start(**{**vars(start), "flow_run": made.id}))
-        state = client.read_flow_run(made.id).state
-        assert state is not None and state.is_crashed()
-    _show_as_crashed(Start(**{**vars(start), "flow_run": uuid4()}))
+        states = [client.read_flow_run(run).state for run in made]
+    assert [state is not None and state.is_crashed() for state in states] == [not alive, False]
+    begun(lake, said, STAGES)  # after one that this server does not know
+
+
+def test_a_run_of_another_version_that_was_cut_off_is_one_clear_line(tmp_path: Path) -> None:
+    lake = str(Lake.open(tmp_path).root)
+    begun(lake, protocols.load("sample"), STAGES)
+    table = Lake(lake).table(STARTS, SCOPE)
+    (row,) = table.read().to_dicts()
+    table.parts()[0].unlink()
+    table.append([row | {"protocol": row["protocol"].replace('"seed"', '"sede"')}])
+    with pytest.raises(InputError, match="a run of this version expected"):
+        unfinished(lake)
+    begun(lake, protocols.load("sample"), STAGES)
 
 
 def test_a_run_ends_by_handlers_that_wait_for_no_shard(

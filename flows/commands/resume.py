@@ -16,7 +16,7 @@ from flows.commands.options import (
 )
 from flows.commands.run import run_and_tell
 from flows.runners import THREADS
-from flows.runs import Start, unfinished
+from flows.runs import Start, show_as_crashed, unfinished
 from flows.server import configure
 from storage.errors import InputError
 from storage.lake import Lake
@@ -43,7 +43,7 @@ def resume(
     if not quiet:
         console.print(f"going on with {start.protocol.name}, begun {start.started_at:%Y-%m-%d %H:%M} UTC", style="dim")
     configure(Lake(root).prefect, verbose=verbose)
-    _show_as_crashed(start)
+    show_as_crashed(start)
     run_and_tell(
         start.protocol,
         root,
@@ -69,20 +69,3 @@ def _cut_off(root: str) -> Start:
             f"resume: a run that was cut off expected, {running[0].protocol.name} is still running; wait for it"
         )
     raise InputError(f"resume: a run of {root} that was cut off expected, none found; `suffice run` starts one")
-
-
-def _show_as_crashed(start: Start) -> None:
-    """Tell Prefect, which is never told of a killed process; a run that this server does not know is left alone."""
-    from prefect.client.orchestration import get_client
-    from prefect.exceptions import ObjectNotFound
-    from prefect.states import Crashed
-
-    if start.flow_run is None:
-        return
-    with get_client(sync_client=True) as client:
-        try:
-            state = client.read_flow_run(start.flow_run).state
-            if state is None or not state.is_final():
-                client.set_flow_run_state(start.flow_run, Crashed(message="its process is gone"), force=True)
-        except ObjectNotFound:
-            return
