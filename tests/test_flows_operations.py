@@ -214,6 +214,27 @@ def test_an_unknown_runner_is_one_clear_line(where: str) -> None:
         task_runner(where, 1)
 
 
+@pytest.mark.parametrize("bound", ["--max-calls", "--max-cost"])
+def test_a_bound_that_workers_of_a_cluster_would_not_keep_is_refused(
+    tmp_path: Path, bound: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["suffice", "run", "sample", "--runner", "dask", bound, "1"])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2 and not list(tmp_path.iterdir())
+    assert "--max-calls and --max-cost: --runner threads expected" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("by_all", [True, False])
+def test_calls_that_may_be_another_run_s_are_said_to_be(by_all: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    from flows.commands.run import print_summary
+
+    call = {"purpose": "judge", "model": "m", "calls": 2, "prompt_tokens": 1, "completion_tokens": 1, "cost": None}
+    print_summary({"stores": [], "new": {}, "calls": [call], "calls by all runs": by_all})
+    assert ("Calls of every run on this lake since this one began:" in capsys.readouterr().out) is by_all
+
+
 def test_a_dask_cluster_gives_the_tables_of_threads(server: None, tmp_path: Path) -> None:
     from flows.benchmark import benchmark
 

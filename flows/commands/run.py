@@ -70,6 +70,11 @@ def run(
     """Run a protocol from its data to a report. What the lake holds already is not computed again."""
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     stages = chosen(only, until)
+    if runner != THREADS and (max_calls, max_cost) != (None, None):
+        raise InputError(
+            f"--max-calls and --max-cost: --runner {THREADS} expected beside them, {runner} found; workers of a "
+            "cluster do not know what the others spend"
+        )
     root = str(Lake.open(lake).root)
     with budget(root, max_calls=max_calls, max_cost=max_cost):
         run_and_tell(
@@ -124,13 +129,17 @@ def run_and_tell(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Run the benchmark flow in this process and print what it made and what its own calls were."""
+    """Run the benchmark flow in this process and print what it made and what its own calls were.
+
+    Where it has a cluster, the calls are those of every run on the lake at that time, and are said to be.
+    """
     since = datetime.now(UTC)
     summary = run_flow(
         said, root, stages, freeze, identity, runner=runner, workers=workers, quiet=quiet or as_json, verbose=verbose
     )
     if said.models and stages != ("report",):
-        summary |= {"calls": [row._asdict() for row in spent(root, since, by_all=runner != THREADS)]}
+        by_all = runner != THREADS
+        summary |= {"calls": [row._asdict() for row in spent(root, since, by_all=by_all)], "calls by all runs": by_all}
     if as_json:
         print_json(summary)
     else:
@@ -195,6 +204,8 @@ def print_summary(summary: Mapping[str, Any]) -> None:
     new = ", ".join(f"{count:,} {stage}" for stage, count in summary["new"].items() if count)
     out.print(f"New in this run: {new or 'nothing, all was in the lake'}.", highlight=False)
     if "calls" in summary:
+        if summary["calls by all runs"] and summary["calls"]:
+            out.print("Calls of every run on this lake since this one began:", highlight=False)
         _print_calls(out, summary["calls"])
     for line in summary.get("sealing", []):
         out.print(f"- {line}", highlight=False, markup=False, soft_wrap=True)
