@@ -22,7 +22,8 @@ Body = dict[str, Any]
 class Fault:
     """One way to fail. `status` other than 200 is an error body; `raw` a body that is no JSON of ours.
 
-    `cut`: the connection closes in the middle of the body. `hang`: the head comes, the body never does.
+    `cut`: the connection closes in the middle of the body. `hang`: the head comes, the body never does. `drips`: it
+    comes blank by blank and never ends.
     `choice`: changes to the choice of a chat completion. `order`: embeddings come in this order.
     """
 
@@ -34,6 +35,7 @@ class Fault:
     raw: str | None = None
     cut: bool = False
     hang: bool = False
+    drips: bool = False
     choice: Body = field(default_factory=dict)
     backwards: bool = False
 
@@ -50,6 +52,7 @@ def said(content: Any, finish: str = "stop", **message: Any) -> Fault:
 
 CUT = Fault(cut=True)
 HANG = Fault(hang=True)
+NEVER_ENDS = Fault(drips=True)
 MALFORMED = Fault(raw='{"choices": [{"index": 0, "mess')
 NO_CHOICES = Fault(raw='{"object": "chat.completion", "choices": []}')
 REFUSAL = said(None, refusal="I cannot help with that.")
@@ -250,10 +253,15 @@ def _uploaded(data: bytes) -> bytes:
 async def _send(writer: asyncio.StreamWriter, status: int, fault: Fault, text: str) -> bool:
     data = text.encode()
     extra = "".join(f"{name}: {value}\r\n" for name, value in fault.headers.items())
-    head = f"HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n{extra}\r\n"
-    whole = head.encode() + (data[: len(data) // 2] if fault.cut else b"" if fault.hang else data)
-    writer.write(whole)
+    size = 1 << 30 if fault.drips else len(data)
+    head = f"HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n{extra}\r\n"
+    begun = b"" if fault.hang or fault.drips else data[: len(data) // 2] if fault.cut else data
+    writer.write(head.encode() + begun)
     await writer.drain()
+    while fault.drips:
+        writer.write(b" ")
+        await writer.drain()
+        await asyncio.sleep(0.02)
     if fault.hang:
         await asyncio.sleep(3600)
     return not fault.cut

@@ -29,6 +29,7 @@ from tests.fault_server import (
     FILTERED,
     HANG,
     MALFORMED,
+    NEVER_ENDS,
     NO_CHOICES,
     NULL,
     REFUSAL,
@@ -166,6 +167,7 @@ def test_alternatives_of_the_first_token_are_kept(endpoint: FaultServer, tmp_pat
         Fault(raw=""),
         said("x", "error"),
         HANG,
+        NEVER_ENDS,
         Fault(latency_s=30),
     ],
 )
