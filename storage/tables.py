@@ -154,7 +154,7 @@ class KeyedTable:
         return frame
 
     def _named(self, error: Exception) -> Exception:
-        """The unreadable part behind `error`, or the error itself where all can be read or the store does not answer."""
+        """The unreadable part behind `error`, or `error` itself: all can be read, or the store does not answer."""
         for part in self.parts():
             try:
                 data = read_whole(part)
