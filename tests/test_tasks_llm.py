@@ -4,11 +4,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from storage.calls import Ledger
 from storage.errors import InputError
 from storage.lake import Lake
 from tasks.llm import BudgetStop, EndpointError, Message, Model, Reply, Request, ask, budget, ledger
+from tasks.llm.engine import Engine, _engine_of
 from tasks.llm.faults import fault
 from tasks.llm.lanes import Lane, Pace
 from tasks.llm.patience import Policy
@@ -114,6 +116,28 @@ def test_what_is_not_given_is_not_sent_and_extra_is(endpoint: FaultServer, tmp_p
         "reasoning_effort": "low",
         "top_k": 5,
     }
+
+
+def test_threads_that_ask_first_share_one_ledger_and_one_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two would each count its own calls alone, and each keep to the model's concurrency alone."""
+    together = threading.Barrier(4)
+    for made in (Ledger, Engine):
+        begun = made.__init__
+
+        def slowly(self: Any, *given: Any, begun: Any = begun) -> None:
+            sleep(0.05)
+            begun(self, *given)
+
+        monkeypatch.setattr(made, "__init__", slowly)
+
+    def first(_: int) -> tuple[int, int]:
+        together.wait()
+        return id(ledger(str(tmp_path))), id(_engine_of(-1))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(first, range(4)))) == 1
 
 
 def test_repeats_are_asked_each_and_not_told_apart_by_the_endpoint(endpoint: FaultServer, tmp_path: Path) -> None:

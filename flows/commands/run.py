@@ -216,7 +216,7 @@ def print_summary(summary: Mapping[str, Any]) -> None:
 def _print_calls(out: Console, calls: Sequence[Mapping[str, Any]]) -> None:
     """A line a purpose and model of what was asked; nothing is said to be free where its price is unknown."""
     if not calls:
-        out.print("Calls: none, all replies were in the ledger.", highlight=False)
+        out.print("Calls: none.", highlight=False)
     for row in calls:
         prompt, reply, cost = (row[name] for name in ("prompt_tokens", "completion_tokens", "cost"))
         tokens = "tokens unknown" if None in (prompt, reply) else f"{prompt:,} prompt and {reply:,} reply tokens"

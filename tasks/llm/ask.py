@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from queue import SimpleQueue
 
 from storage.calls import Ledger
@@ -11,6 +10,7 @@ from storage.places import spelled
 from tasks.llm.batch import ask_batch
 from tasks.llm.engine import engine
 from tasks.llm.model import Reply, Request
+from tasks.llm.once import once
 from tasks.llm.patience import PATIENCE, Policy
 from tasks.llm.rows import from_row
 from tasks.llm.waiting import REPLIES
@@ -86,6 +86,6 @@ def ledger(lake: str) -> Ledger:
     return _ledger(spelled(lake), os.getpid())
 
 
-@cache
+@once
 def _ledger(root: str, process: int) -> Ledger:
     return Ledger(Lake(root))

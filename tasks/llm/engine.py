@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
 from time import monotonic
 
 from storage.calls import Ledger
@@ -19,6 +18,7 @@ from tasks.llm.endpoint import Endpoint, endpoint_of
 from tasks.llm.faults import Fault
 from tasks.llm.keys import address, key, shown
 from tasks.llm.model import Model, Reply, Request
+from tasks.llm.once import once
 from tasks.llm.patience import Policy
 from tasks.llm.prices import Price, cost, price
 from tasks.llm.rows import to_call, to_row
@@ -220,7 +220,7 @@ def engine() -> Engine:
     return _engine_of(os.getpid())
 
 
-@cache
+@once
 def _engine_of(process: int) -> Engine:
     return Engine()
 

@@ -7,14 +7,13 @@ code is imported; their data is used only if it is Qwen's file to the bit.
 
 import hashlib
 import os
-import threading
 from collections.abc import Sequence
-from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from uuid import uuid4
 
 from storage.errors import InputError
+from tasks.llm.once import once
 
 LOCAL = "local"
 """The base URL of a model that runs in this process."""
@@ -36,11 +35,10 @@ def local_url() -> str:
     It replies to one request at a time, on every processor this process may use; greedy replies repeat.
     Raises `InputError` where the engine or the weights are not as the extra installs them.
     """
-    with _STARTING:
-        return _served(os.getpid())
+    return _served(os.getpid())
 
 
-@cache
+@once
 def _served(process: int) -> str:
     """llama.cpp's server on a free port of the loopback interface; its threads outlive no process."""
     try:
@@ -61,7 +59,6 @@ def _served(process: int) -> str:
 
 
 _RUNNING: list[object] = []
-_STARTING = threading.Lock()
 
 
 def cache_folder() -> Path:

@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import count
 from threading import BoundedSemaphore
 from time import monotonic
@@ -17,6 +16,7 @@ from tasks.llm.endpoint import closed
 from tasks.llm.faults import Malformed
 from tasks.llm.keys import address, key, shown
 from tasks.llm.model import Message, Model, Reply, Request
+from tasks.llm.once import once
 from tasks.llm.patience import PATIENCE, GaveUp, Policy, patiently
 from tasks.llm.rows import from_row, to_call, to_row
 
@@ -142,13 +142,13 @@ def _finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-@cache
+@once
 def _client(url: str, secret: str) -> Any:
     import openai  # slow to import, and only needed where an endpoint is asked
 
     return openai.OpenAI(base_url=url, api_key=secret, max_retries=0)
 
 
-@cache
+@once
 def _places(url: str, most: int) -> BoundedSemaphore:
     return BoundedSemaphore(most)
