@@ -30,7 +30,7 @@ from tasks.sealed import Unsealing
 STAGE = "report"  # what the progress display knows; an analysis is a report of another kind
 
 
-@flow(name="analyse", persist_result=False)
+@flow(name="analyse", flow_run_name="analyse: {protocol.name} ({protocol.data.split})", persist_result=False)
 def analyse(
     protocol: Protocol, lake: str, store: str | None = None, freeze: str | None = None, identity: str | None = None
 ) -> dict[str, str]:

@@ -24,7 +24,7 @@ from tasks.plan import Plan
 from tasks.planted import Case, planted
 
 
-@flow(name="calibrate", persist_result=False)
+@flow(name="calibrate", flow_run_name="calibrate: {protocol.name} ({protocol.data.split})", persist_result=False)
 def calibrate(protocol: Protocol, lake: str, judge: str) -> dict[str, Any]:
     """Measure `judge` on replies planted for the protocol's questions.
 

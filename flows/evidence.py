@@ -99,7 +99,7 @@ def shares(plan: Plan, question_ids: set[str]) -> list[tuple[str, ...]]:
     return [tuple(named[start : start + size]) for start in range(0, len(named), size)]
 
 
-@flow(name="evidence", persist_result=False)
+@flow(name="evidence", flow_run_name="evidence: {protocol.name} ({protocol.data.split})", persist_result=False)
 def evidence(protocol: Protocol, lake: str) -> dict[str, int]:
     """From a protocol's data to every arm's evidence."""
     log = Log()

@@ -12,7 +12,7 @@ from tasks.arms import learner
 from tasks.fit import fit_whole_task
 
 
-@flow(name="fit", persist_result=False)
+@flow(name="fit", flow_run_name="fit: {protocol.name} ({protocol.data.split})", persist_result=False)
 def fit(protocol: Protocol, lake: str, reader: str) -> str:
     """The reader's printed form with weights of three digits, fitted on all conversations over the first store.
 

@@ -69,7 +69,7 @@ def _refuse_none(plan: Plan) -> None:
         raise InputError(f"data.split: questions in the {plan.split} split of {plan.benchmark} expected, none found")
 
 
-@flow(name="ingest", persist_result=False)
+@flow(name="ingest", flow_run_name="ingest: {protocol.name} ({protocol.data.split})", persist_result=False)
 def ingest(protocol: Protocol, lake: str) -> dict[str, int]:
     """Ingest a protocol's data."""
     log = Log()

@@ -20,7 +20,7 @@ from tasks.plan import Plan
 from tasks.sealed import Unsealing
 
 
-@flow(name="rejudge", persist_result=False)
+@flow(name="rejudge", flow_run_name="rejudge: {protocol.name} ({protocol.data.split})", persist_result=False)
 def rejudge(protocol: Protocol, lake: str, freeze: str | None = None, identity: str | None = None) -> dict[str, Any]:
     """Judge the answers that the lake holds by those of the protocol's judges that have not; nothing else is touched.
 

@@ -265,7 +265,7 @@ def _identity(protocol: Protocol, plan: Plan) -> dict[str, str]:
     return named | {"answerer": plan.answerer, "seed": str(plan.seed), "version": version("suffice")}
 
 
-@flow(name="report", persist_result=False)
+@flow(name="report", flow_run_name="report: {protocol.name} ({protocol.data.split})", persist_result=False)
 def report(protocol: Protocol, lake: str, freeze: str | None = None, identity: str | None = None) -> dict[str, str]:
     """Write the report of what a lake holds for a protocol; returns its paths."""
     log = Log()

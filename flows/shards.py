@@ -1,6 +1,6 @@
 """How a stage's shards are run, watched and timed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from prefect import Task
 from prefect.futures import as_completed
 
+from flows.ending import ends_at_once
 from flows.progress import WATCHER
 
 Shards = Sequence[tuple[Task[Any, int], tuple[Any, ...]]]
@@ -24,17 +25,12 @@ class Log:
         """Run shards, phase after phase, the shards of one phase together; returns how many things are new.
 
         A shard is a task that returns a count, with its arguments. The first failure is raised once the
-        others of its phase have ended, so that what they made is kept.
+        others of its phase have ended, so that what they made is kept. SIGINT and SIGTERM wait for none.
         """
-        watcher, start, new = WATCHER.get(), perf_counter(), 0
+        watcher, start = WATCHER.get(), perf_counter()
         watcher.begin(stage, sum(len(phase) for phase in phases))
-        for phase in phases:
-            futures = [task.submit(*arguments) for task, arguments in phase]
-            failed: list[Any] = []
-            for future in as_completed(futures):
-                watcher.advance(stage)
-                failed += [future] if future.state.is_failed() or future.state.is_crashed() else []
-            new += sum(future.result() for future in [*failed, *futures])
+        with ends_at_once():
+            new = sum(_made(phase, lambda: watcher.advance(stage)) for phase in phases)
         self.end(stage, new, perf_counter() - start)
         return new
 
@@ -43,3 +39,13 @@ class Log:
         self.new[stage] = self.new.get(stage, 0) + new
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         WATCHER.get().end(stage, new, seconds)
+
+
+def _made(phase: Shards, advance: Callable[[], None]) -> int:
+    """What the shards of a phase made together."""
+    futures = [task.submit(*arguments) for task, arguments in phase]
+    failed: list[Any] = []
+    for future in as_completed(futures):
+        advance()
+        failed += [future] if future.state.is_failed() or future.state.is_crashed() else []
+    return sum(future.result() for future in [*failed, *futures])

@@ -88,7 +88,7 @@ class Search:
     folds: int | None = None
 
 
-@flow(name="tune", persist_result=False)
+@flow(name="tune", flow_run_name="tune: {protocol.name} ({protocol.data.split})", persist_result=False)
 def tune(protocol: Protocol, lake: str, search: Search) -> Tuned:
     """Measure every setting on every conversation, then choose for each fold on the others.
 

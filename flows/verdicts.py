@@ -62,7 +62,7 @@ def sufficiency_stage(plan: Plan, log: Log) -> None:
     )
 
 
-@flow(name="verdicts", persist_result=False)
+@flow(name="verdicts", flow_run_name="verdicts: {protocol.name} ({protocol.data.split})", persist_result=False)
 def verdicts(protocol: Protocol, lake: str) -> dict[str, int]:
     """Answer and judge the evidence that a lake holds for a protocol."""
     log = Log()

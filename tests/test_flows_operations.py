@@ -208,6 +208,25 @@ def test_a_run_ends_by_handlers_that_wait_for_no_shard(
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_shards_of_any_flow_are_waited_for_by_handlers_that_end_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from flows import shards
+    from flows.ending import _end
+
+    class Shard:
+        """A task and its future: its result says whether SIGTERM and SIGINT would end the process."""
+
+        def submit(self) -> "Shard":
+            return self
+
+        def result(self) -> int:
+            return sum(signal.getsignal(number) is _end for number in (signal.SIGTERM, signal.SIGINT))
+
+    monkeypatch.setattr(shards, "as_completed", lambda futures: [])
+    before = signal.getsignal(signal.SIGTERM)
+    assert shards.Log().run("judge", [(Shard(), ())]) == 2  # type: ignore[list-item]
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 @pytest.mark.parametrize("where", ["nope", "dask://", "ray://x:1", "dasks"])
 def test_an_unknown_runner_is_one_clear_line(where: str) -> None:
     with pytest.raises(InputError, match="--runner: threads, dask, or dask://host:port"):
