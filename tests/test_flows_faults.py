@@ -210,6 +210,9 @@ def test_a_failure_of_another_program_on_a_full_disk_is_told_as_that(
     monkeypatch.setattr(Lake, "is_full", lambda lake: True)
     with pytest.raises(InputError, match=r"lake: room to write expected, the disk is full"):
         run.run_flow(said, lake, ("report",), quiet=True, verbose=False)
+    (tmp_path / "lake" / "lake.json").unlink()
+    with pytest.raises(InputError, match=r"lake: a lake expected, none found"):
+        run.run_flow(said, lake, ("report",), quiet=True, verbose=False)
 
 
 def test_a_lake_is_full_where_its_disk_is(small_disk: Path) -> None:

@@ -161,7 +161,7 @@ def run_flow(
     """The summary of the benchmark flow, run in this process.
 
     Raises `StillSealed` before any server is started for a sealed split without a freeze, and `InputError` where the
-    disk is full, whichever of a run's parts met that first.
+    disk is full or the lake cannot be opened any more, whichever of a run's parts met that first.
     """
     refuse_closed(said, freeze, identity)
     configure(Lake(root).prefect, verbose=verbose)
@@ -181,6 +181,7 @@ def run_flow(
     except (InputError, BudgetStop):
         raise
     except Exception as error:
+        Lake.open(root, new=False)  # a lake that is gone, or whose store does not answer, says so itself
         if Lake(root).is_full():
             raise full(root) from error
         raise
