@@ -23,6 +23,7 @@ from storage.ledger import Ledger, Line
 from storage.places import is_remote, read_whole, remove, spelled, write_whole
 from storage.schemas import GOLD, QUESTIONS, TableSpec
 from storage.signature import check_signer
+from storage.tables import table_of
 
 TABLES: dict[str, TableSpec] = {"questions": QUESTIONS, "gold": GOLD}
 BLOCK = 1 << 16
@@ -270,8 +271,8 @@ def _decrypted(lake: Lake, sealed: Seal, name: str, keyring: list[Any]) -> pl.Da
         ) from error
     try:
         properties = create_decryption_properties(key, aad_prefix=_bound(sealed.benchmark, sealed.version, name))
-        content = pq.read_table(BytesIO(data), decryption_properties=properties)["payload"][0].as_py()
-        table = pq.read_table(BytesIO(content[8 : 8 + int.from_bytes(content[:8], "big")]))
+        content = table_of(data, decryption_properties=properties)["payload"][0].as_py()
+        table = table_of(content[8 : 8 + int.from_bytes(content[:8], "big")])
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(
             f"{where}: a file that decrypts expected, one that was changed, or of another split or version, found"

@@ -5,18 +5,16 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from storage import vectors
 from storage.lake import Lake
 from storage.places import is_remote, read_whole, remove
 from storage.schemas import INDEXES, TABLES, TableSpec
-from storage.tables import KeyedTable
+from storage.tables import KeyedTable, table_of
 
 
 @dataclass(frozen=True)
@@ -117,21 +115,29 @@ def _built(lake: Lake) -> list[tuple[str, str]]:
 
 def _indexes(part: Path) -> list[tuple[str, str]]:
     try:
-        return [(row["index"], row["tag"]) for row in pq.read_table(BytesIO(read_whole(part))).to_pylist()]
-    except (pa.ArrowException, KeyError, FileNotFoundError):
+        data = read_whole(part)
+    except FileNotFoundError:
+        return []
+    if _damage(part, data):
         return []  # the check of the part says so
+    return [(row["index"], row["tag"]) for row in table_of(data).to_pylist()]
+
+
+def _damage(part: Path, data: bytes) -> str | None:
+    """How a part's content differs from what its name says."""
+    named = part.name.removeprefix("part-").removesuffix(".parquet")
+    found = hashlib.sha256(data).hexdigest()[: len(named)]
+    return None if found == named else f"content with the digest {named} expected, {found} found"
 
 
 def _part(part: Path, spec: TableSpec) -> tuple[int, str | None]:
     """How many rows a part holds, and what is wrong with it."""
     data = read_whole(part)
-    named = part.name.removeprefix("part-").removesuffix(".parquet")
-    found = hashlib.sha256(data).hexdigest()[: len(named)]
-    if found != named:
-        return 0, f"content with the digest {named} expected, {found} found"
+    if problem := _damage(part, data):
+        return 0, problem
     try:
-        table = pq.read_table(BytesIO(data))
-    except pa.ArrowException as error:
+        table = table_of(data)
+    except (pa.ArrowException, OSError) as error:
         return 0, f"a readable Parquet part expected, {str(error).splitlines()[0]} found"
     if not table.schema.equals(spec.schema):
         return table.num_rows, f"the columns of {spec.name} expected, {', '.join(table.schema.names)} found"

@@ -75,6 +75,11 @@ def test_every_text_file_is_opened_with_its_encoding(path: Path) -> None:
     assert not list(_unnamed(path.read_text(encoding="utf-8")))
 
 
+def test_no_thread_of_arrow_is_handed_a_python_file() -> None:
+    """One that lets go of it late aborts the process as it ends: `table_of` reads bytes."""
+    assert not [path for path in FILES if re.search(r"read_table\((io\.)?BytesIO", path.read_text(encoding="utf-8"))]
+
+
 def test_an_encoding_of_the_locale_is_seen() -> None:
     assert list(_unnamed("open(p)")) and list(_unnamed("path.read_text()")) and list(_unnamed("path.open('w')"))
     assert not list(_unnamed("path.open('rb')\npath.read_text(encoding='utf-8')"))

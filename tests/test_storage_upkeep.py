@@ -57,6 +57,15 @@ def test_a_part_that_is_not_what_was_written_is_named(lake: Lake, damage: Callab
     assert "digest" in finding.problem
 
 
+@pytest.mark.parametrize("place", (20, 180, 340))
+def test_a_record_of_indexes_of_which_any_byte_is_wrong_is_named(lake: Lake, place: int) -> None:
+    part = lake.table(INDEXES, INDEX).parts()[0]
+    data = bytearray(part.read_bytes())
+    data[place] ^= 0xFF
+    part.write_bytes(data)
+    assert "digest" in verify(lake).findings[0].problem
+
+
 def _write(lake: Lake, table: pa.Table) -> None:
     """A part whose name fits its content, whatever the content."""
     import hashlib
