@@ -181,6 +181,8 @@ class Ledger:
             count, last = int(noted_as["lines"]), str(noted_as["hash"])
         except (ValueError, KeyError, TypeError):
             return ["the note of the last line unreadable"]
+        if count < 1:  # it is written after a line
+            return ["the note of the last line edited"]
         if count > len(lines):
             return [f"lines {len(lines)} to {count - 1} missing at the end"]
         noted = lines[count - 1]

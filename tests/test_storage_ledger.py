@@ -89,6 +89,9 @@ def test_a_process_killed_between_a_line_and_its_note_breaks_nothing(tmp_path: P
     assert Ledger(path).problems() == []
     path.with_suffix(".head.json").unlink()
     assert Ledger(path).problems() == ["the note of the last line missing"]
+    path.unlink()
+    path.with_suffix(".head.json").write_text('{"lines": 0, "hash": ""}')
+    assert Ledger(path).problems() == ["the note of the last line edited"]
 
 
 def test_processes_that_share_a_look_are_one(tmp_path: Path) -> None:

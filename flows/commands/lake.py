@@ -59,8 +59,8 @@ def _report(found: Checked, as_json: bool) -> None:
         out = console()
         if found.findings:
             out.print(table)
-        wrong = f"{len(found.findings)} findings" if found.findings else "all whole"
+        wrong = f"wrong: {len(found.findings):,}" if found.findings else "all whole"
         out.print(
-            f"{found.parts:,} part files, {found.rows:,} rows, {found.indexes:,} indexes: {wrong}.", highlight=False
+            f"Part files: {found.parts:,}; rows: {found.rows:,}; indexes: {found.indexes:,}; {wrong}.", highlight=False
         )
     raise typer.Exit(1 if found.findings else 0)
