@@ -40,6 +40,8 @@ ENOUGH = words(("sufficient", "insufficient", "uncertain"), "sufficient/insuffic
         ("Incorrect.", "wrong"),
         ("The generated answer is therefore incorrect.", "wrong"),
         ("correct: they agree", "correct"),
+        ("CORRECT or WRONG? The years differ, so WRONG", "wrong"),
+        ("Is the reply correct? Yes, it is correct.", "correct"),
     ],
 )
 def test_a_decision_is_read_whatever_its_shape(text: str, expected: str) -> None:
@@ -66,6 +68,10 @@ def test_a_decision_is_read_whatever_its_shape(text: str, expected: str) -> None
         '{"label": "maybe"}',
         "I'm sorry, but I can't help with that.",
         "0.5",
+        '{"label": "CORRECT|WRONG"}',
+        "It is neither correct nor wrong.",
+        "Is it correct? No.",
+        "CORRECT\n\nWait, the year differs: it is WRONG.",
     ],
 )
 def test_what_says_nothing_sure_is_no_decision(text: str | None) -> None:
@@ -111,6 +117,8 @@ def test_a_reply_that_was_cut_counts_for_what_it_closed() -> None:
     assert label("The day is right, so far it is correct", RIGHT_WRONG, cut=True) is None
     assert label('{"label": "CORRECT', RIGHT_WRONG, cut=True) is None
     assert grade("score: 0", (0, 0.5, 1), cut=True) is None
+    assert grade("0", (0, 0.5, 1), cut=True) is None
+    assert grade("0.5\nIt names the par", (0, 0.5, 1), cut=True) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -128,6 +136,12 @@ def test_a_reply_that_was_cut_counts_for_what_it_closed() -> None:
         ("50%", None),
         ("it is half there", None),
         ('{"score": 1} {"score": 0}', None),
+        ("0 or 1", None),
+        ("0.5 - 1", None),
+        ("0,5", None),
+        ("1 - fully", 1.0),
+        ("1. It names the parrot.\n2. It leaves the year out.\nSo in part.", None),
+        ("1. It names the parrot.\n0.5", 0.5),
         (None, None),
     ],
 )
@@ -143,6 +157,7 @@ def test_grades(text: str | None, expected: float | None) -> None:
         ("items [1] and [2].\n[2, 1, 2, 0, 0]", (2, 1, 0, 0)),
         ("[]", ()),
         ("[4]", None),
+        ("[2] > [1] > [3]", None),
         ("2, 1", None),
         (None, None),
     ],
