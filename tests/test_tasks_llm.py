@@ -1,5 +1,6 @@
 """A reply is had where it can be, kept the moment it comes, and never asked for twice."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -316,6 +317,21 @@ def test_max_cost_is_never_passed_and_unspent_estimates_are_used(endpoint: Fault
         ask(str(tmp_path), requests(priced, *map(str, range(30))))
     assert spent.cost == sum(ledger(str(tmp_path)).rows()["cost"]) == 3 * len(endpoint.asked())
     assert 40 - 10.25 < spent.cost <= 40
+
+
+def test_an_endpoint_that_counts_no_tokens_is_held_to_its_limits_by_estimates(
+    endpoint: FaultServer, tmp_path: Path
+) -> None:
+    bare = {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "yes"}}]}
+    endpoint.rule = lambda body: Fault(raw=json.dumps(bare))
+    priced = model(endpoint, concurrency=1, prompt_price=1e6, completion_price=1e6, max_tokens=10)  # a dollar a token
+    with pytest.raises(BudgetStop, match="--max-cost 40"), budget(str(tmp_path), max_cost=40):
+        ask(str(tmp_path), requests(priced, *map(str, range(30))))
+    assert len(endpoint.asked()) == 3, "a call of 10.25 tokens at most"
+    began = monotonic()
+    paced = model(endpoint, concurrency=1, tokens_per_minute=3000, max_tokens=10)
+    ask(str(tmp_path / "t"), requests(paced, *"abcd"))
+    assert endpoint.asked()[-1].at - began >= 3 * 10.25 * 60 / 3000
 
 
 def test_a_bounded_cost_needs_a_price(endpoint: FaultServer, tmp_path: Path) -> None:
