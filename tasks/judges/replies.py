@@ -111,9 +111,11 @@ def order(text: str | None, items: int) -> tuple[int, ...] | None:
     list: "[2] > [1] > [3]".
     """
     said = _without_thoughts(text)
-    *before, found = [*_BRACKETS.finditer(said)] or [None]
-    numbers = [int(each) for each in re.findall(r"\d{1,6}", found[0])] if found else [items + 1]
-    beside = found and before and "\n" not in said[before[-1].end() : found.start()]
+    found = list(_BRACKETS.finditer(said))
+    if not found:
+        return None
+    numbers = [int(each) for each in re.findall(r"\d{1,6}", found[-1][0])]
+    beside = len(found) > 1 and "\n" not in said[found[-2].end() : found[-1].start()]
     if any(each > items for each in numbers) or (beside and len(numbers) == 1):
         return None
     return tuple(each for place, each in enumerate(numbers) if each == 0 or each not in numbers[:place])
