@@ -4,13 +4,14 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -18,8 +19,10 @@ from storage.calls import Ledger
 from storage.errors import InputError
 from storage.lake import Lake
 from tasks.llm import BudgetStop, EndpointError, Message, Model, Reply, Request, ask, budget, ledger
-from tasks.llm.faults import fault
+from tasks.llm.completions import parse
+from tasks.llm.faults import Malformed, fault
 from tasks.llm.lanes import Lane, Pace
+from tasks.llm.model import Outcome
 from tasks.llm.patience import Policy
 from tasks.llm.prices import Price, cost, price
 from tasks.llm.rows import to_call, to_row
@@ -152,6 +155,33 @@ def test_alternatives_of_the_first_token_are_kept(endpoint: FaultServer, tmp_pat
         reply = ask(str(tmp_path), requests(model(endpoint), "q", top_logprobs=2))[0]
         assert reply.top_logprobs == (("Yes", -0.25), ("No", -1.5))
         ledger(str(tmp_path)).fold(own=True)
+
+
+def test_whatever_stands_in_a_body_it_is_a_reply_that_can_be_kept_or_malformed() -> None:
+    logged = {"content": [{"top_logprobs": [{"token": "Yes", "logprob": -0.25}]}]}
+    body = {
+        "choices": [{"finish_reason": "stop", "message": {"content": "Yes", "refusal": None}, "logprobs": logged}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 1},
+    }
+    odd = (None, 0, -1.5, True, "x", [], [None], [[]], {}, float("inf"), float("-inf"), float("nan"), 10**30)
+    for spoilt in _spoilt(body, odd):
+        with suppress(Malformed):
+            reply = parse(json.loads(json.dumps(spoilt)))
+            assert json.dumps(reply.top_logprobs, allow_nan=False) and reply.status in get_args(Outcome)
+            assert all(0 <= count < 2**63 for count in (reply.prompt_tokens or 0, reply.completion_tokens or 0))
+    logged["content"][0]["top_logprobs"].append({"token": "No", "logprob": float("-inf")})
+    assert parse(body).top_logprobs == (("Yes", -0.25),)
+
+
+def _spoilt(value: Any, odd: Sequence[Any]) -> Iterator[Any]:
+    """`value` with any one of its parts replaced by each of `odd`."""
+    yield from odd
+    places = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for place, part in list(places):
+        for other in _spoilt(part, odd):
+            copy = value.copy()
+            copy[place] = other
+            yield copy
 
 
 @pytest.mark.parametrize(
