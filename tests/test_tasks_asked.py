@@ -241,8 +241,8 @@ def test_longmemeval_judges_by_type_and_by_the_suffix_of_the_id(
     question = Question(id, id.split("/")[0], kind, None, "How many days?")
     assert rule(question) == expected
     endpoint.reply = lambda body: "yes"
-    rubric = ("likes tea",) if expected == "preference" else ()
-    (found,) = _judge(LongMemEval("small"), asking, "19", gold=Gold(id, "18", (), (), rubric), question=question)
+    gold = Gold(id, "18", (), (), ("likes tea",))
+    (found,) = _judge(LongMemEval("small"), asking, "19", gold=gold, question=question)
     assert found.score == 1.0
     told = {
         "abstention": "cannot be answered",
