@@ -17,8 +17,8 @@ _NOT = r"(?:(?:is|was|are|were|has|have|does|do|did)(?: not|n['’]?t)|cannot|ca
 _TELLER = r"(?:\A|[.;,:]\s*|\b(?:i|we|it|they|that|which|records?|evidence|conversations?|memor(?:y|ies)|text) )"
 _DENIED = re.compile(
     rf"\b(?:no (?:\w+ ){{0,2}}{_INFORMATION}\b|not (?:\w+ly |been )?{_SAID}\b|{_NOT} (?:\w+ ){{0,2}}{_SAID}\b"
-    rf"|{_NOT} (?:\w+ ){{0,1}}(?:mention|state|specify|indicate|include|contain|provide)\b"
-    rf"|{_NOT} any (?:\w+ ){{0,1}}{_INFORMATION}\b|(?:not enough|insufficient) (?:\w+ ){{0,1}}{_INFORMATION}\b"
+    rf"|{_NOT} (?:\w+ )?(?:mention|state|specify|indicate|include|contain|provide)\b"
+    rf"|{_NOT} any (?:\w+ )?{_INFORMATION}\b|(?:not enough|insufficient) (?:\w+ )?{_INFORMATION}\b"
     rf"|(?:nothing|none) (?:\w+ ){{0,4}}(?:{_SAID}|mentions?|says?|states?)\b"
     rf"|{_NOT} (?:be )?(?:answer|determin)\w*"
     r"|(?:unknown|unclear|unanswerable|unspecified|never (?:mentioned|said|stated)|not sure)\b)"

@@ -42,8 +42,8 @@ class LongMemEval:
 
     `words`, `repeats`: as of the other model judges. Preference questions are judged against the gold's rubric where
     it has one, else against its answer; all others the other way round. A missing or blank reply is wrong; a gold
-    without answer and rubric is `failed`. Source: xiaowu0162/LongMemEval, evaluate_qa.py, the same rules by type; the prompts are this project's.
-    Raises `ValueError` for words or repeats that do not fit.
+    without answer and rubric is `failed`. Source: xiaowu0162/LongMemEval, evaluate_qa.py, the same rules by type; the
+    prompts are this project's. Raises `ValueError` for words or repeats that do not fit.
     """
 
     name: ClassVar[str] = "longmemeval"
