@@ -137,6 +137,8 @@ def test_a_reply_that_was_cut_counts_for_what_it_closed() -> None:
         ("it is half there", None),
         ('{"score": 1} {"score": 0}', None),
         ("0 or 1", None),
+        ("score: 1, score: 0.5 or score: 0", None),
+        ("score: 1 or score: 1", None),
         ("0.5 - 1", None),
         ("0,5", None),
         ("1 - fully", 1.0),

@@ -31,7 +31,7 @@ _FIELD = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _ADDRESSED = re.compile(r"\A[\s*_#>-]*([^\W\d_]+)[*_]*\s*(?:[.,:;!)—–-]|\Z)")
-_GRADE = re.compile(r"-?(?:\d+(?:\.\d+)?|\.\d+)(?![\d/%]|[.,]\d|\s*(?:or\b|to\b|[-–—]\s*\.?\d))")
+_GRADE = re.compile(r"(-?(?:\d+(?:\.\d+)?|\.\d+))(?P<more>[\d/%]|[.,]\d|\s*(?:or\b|to\b|[-–—]\s*\.?\d))?")
 _ITEM = re.compile(r"\d+[.)]\s+\w")
 _BRACKETS = re.compile(r"\[\s*(?:\d+\s*(?:,\s*\d+\s*)*,?\s*)?\]")
 
@@ -98,9 +98,11 @@ def grade(text: str | None, allowed: Sequence[float], *, cut: bool = False) -> f
     lines = [line for line in lines if line]
     ends = (lines[:-1][:1],) if cut else (lines[-1:], lines[:1])
     for places in (_fields(said, cut=cut), *([line for line in end if not _ITEM.match(line)] for end in ends)):
-        found = {float(number[0]) for place in places if (number := _GRADE.match(place.strip()))}
+        numbers = [number for place in places if (number := _GRADE.match(place.strip()))]
+        found = {float(number[1]) for number in numbers}
         if found:
-            return found.pop() if len(found) == 1 and found <= set(allowed) else None
+            sure = len(found) == 1 and found <= set(allowed) and not any(number["more"] for number in numbers)
+            return found.pop() if sure else None
     return None
 
 
