@@ -105,6 +105,8 @@ def test_the_words_belong_to_the_judge(text: str, expected: str | None) -> None:
         ("It is not insufficient.", None),
         ('{"verdict": "uncertain"}', "uncertain"),
         ("It is sufficient, yet uncertain", None),
+        ("verdict: sufficient, verdict: insufficient or verdict: uncertain", None),
+        ('{"verdict": "sufficient", "result": "sufficient for a careful reader"}', "sufficient"),
     ],
 )
 def test_three_labels_are_told_apart(text: str, expected: str | None) -> None:

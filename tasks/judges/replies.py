@@ -75,8 +75,11 @@ def label(text: str | None, known: Words, *, cut: bool = False) -> str | None:
     if not lines:
         return None
     alone, last = _exact(lines[0], known), None if cut else _exact(lines[-1], known)
-    told = {name for value in _fields(said, cut=cut) if (name := _exact(value, known))}
-    if not told and last:
+    values = _fields(said, cut=cut)
+    told = {name for value in values if (name := _exact(value, known))}
+    if told:
+        told |= {name for value in values if (name := _begun(value, known))}
+    elif last:
         told = {last, alone or last}
     if told:
         return told.pop() if len(told) == 1 else None
@@ -140,6 +143,12 @@ def _exact(text: str, known: Words) -> str | None:
         return None
     name = next((name for name, same in known.items() if said[-1] in map(str.lower, same)), None)
     return _opposite(name, known) if negated else name
+
+
+def _begun(text: str, known: Words) -> str | None:
+    """The label whose word `text` begins with, as "insufficient or uncertain" does; everyday words say nothing."""
+    first = _WORD.search(text)
+    return _exact(first[0], known) if first and first[0].lower() not in _EVERYDAY else None
 
 
 def _opposite(name: str | None, known: Words) -> str | None:
