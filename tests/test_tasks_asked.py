@@ -139,6 +139,9 @@ def test_a_users_own_prompt_is_used_and_may_not_ask_for_gold(
         InputError, match="variables among evidence, question, reference_date expected, reference found"
     ):
         Prompted("small", prompt=str(path))
+    path.write_text("Q {question} E {{evidence}}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"a place for \{\{question\}\} expected, none found"):
+        Prompted("small", prompt=str(path))
 
 
 # ---- judging

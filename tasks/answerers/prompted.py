@@ -74,7 +74,7 @@ class Prompted:
         return bool(evidence) or self.empty == "ask"
 
     def _prompt(self) -> Prompt:
-        return load("answering", self.prompt, OFFERS)
+        return load("answering", self.prompt, OFFERS, needs=("question", "evidence"))
 
 
 def outcome(reply: Reply) -> Answer | None:
