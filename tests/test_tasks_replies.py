@@ -184,6 +184,12 @@ def test_a_json_label_wins_over_any_reason_before_it(name: str, reason: str) -> 
     assert label(text, RIGHT_WRONG) in (name, None if "<think" in reason.lower() else name)
 
 
+def test_a_letter_for_a_word_is_no_article() -> None:
+    letters = words(("correct", "wrong"), "A/B")
+    assert [label(text, letters) for text in ("A", "Label: B", "B. The year differs.")] == ["correct", "wrong", "wrong"]
+    assert label("A reply like this is a guess.", letters) is None
+
+
 @pytest.mark.parametrize("own", ["", "yes", "yes/yes", "yes/no/maybe", "a b/c"])
 def test_a_judge_needs_two_different_words(own: str) -> None:
     with pytest.raises(ValueError, match="2 different words"):

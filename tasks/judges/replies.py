@@ -148,7 +148,12 @@ def _exact(text: str, known: Words) -> str | None:
 def _begun(text: str, known: Words) -> str | None:
     """The label whose word `text` begins with, as "insufficient or uncertain" does; everyday words say nothing."""
     first = _WORD.search(text)
-    return _exact(first[0], known) if first and first[0].lower() not in _EVERYDAY else None
+    return _exact(first[0], known) if first and _tells(first[0]) else None
+
+
+def _tells(word: str) -> bool:
+    """Whether a label's word says the label in a sentence too; a letter, such as A, does not."""
+    return len(word) > 1 and word.lower() not in _EVERYDAY
 
 
 def _opposite(name: str | None, known: Words) -> str | None:
@@ -179,7 +184,7 @@ def _said_in(sentence: Sequence[str], known: Words) -> set[str | None]:
     A word in capitals counts unless the one before it is in capitals too and no label; any other only where it is
     said *of* something: "is correct", not "the correct answer".
     """
-    telling = {word.lower(): name for name, same in known.items() for word in same if word.lower() not in _EVERYDAY}
+    telling = {word.lower(): name for name, same in known.items() for word in same if _tells(word)}
     found: set[str | None] = set()
     for place, word in enumerate(sentence):
         if word.lower() not in telling:
