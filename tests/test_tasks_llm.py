@@ -171,6 +171,8 @@ def test_whatever_stands_in_a_body_it_is_a_reply_that_can_be_kept_or_malformed()
             assert all(0 <= count < 2**63 for count in (reply.prompt_tokens or 0, reply.completion_tokens or 0))
     logged["content"][0]["top_logprobs"].append({"token": "No", "logprob": float("-inf")})
     assert parse(body).top_logprobs == (("Yes", -0.25),)
+    for finish in ("length", "max_tokens", "model_length"):
+        assert parse(body | {"choices": [body["choices"][0] | {"finish_reason": finish}]}).status == "truncated"
 
 
 def _spoilt(value: Any, odd: Sequence[Any]) -> Iterator[Any]:

@@ -5,6 +5,8 @@ from typing import Any
 from tasks.llm.faults import Malformed
 from tasks.llm.model import Outcome, Reply
 
+_CUT = ("length", "max_tokens", "model_length")
+"""How endpoints say that a reply was cut at its token limit."""
 _MOST = 1e30
 _MOST_TOKENS = 2**31
 
@@ -37,7 +39,7 @@ def _outcome(message: dict[str, Any], finish: str) -> tuple[str | None, Outcome,
     text, refusal = _text(message.get("content")), _text(message.get("refusal"))
     if refusal or finish == "content_filter":
         return refusal or text, "refused", "content filter" if finish == "content_filter" else None
-    if finish == "length":
+    if finish in _CUT:
         return text, "truncated", None
     if text is None or not text.strip():
         return None, "failed", "the reply is empty"
