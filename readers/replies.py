@@ -13,7 +13,7 @@ _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 _TRAILING = re.compile(r",(\s*[\]}])")
 _BRACKETED = re.compile(r"\[([\d,;\s]+)\]")
 _NUMBER = re.compile(r"\d+")
-_ANSWER = re.compile(r"^\W*(?:final\s+)?(?:selected|selection|ranking|answer)\b[^:\n\d\[]{0,40}:", re.I | re.M)
+_ANSWER = re.compile(r"^[^\w\n]*(?:final\s+)?(?:selected|selection|ranking|answer)\b[^:\n\d\[]{0,40}:", re.I | re.M)
 _NONE = re.compile(r"\W*(?:none|nothing|empty)\b|[\s*_:]*\[\s*\]", re.I)
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A.*</think(?:ing)?>", re.S | re.I)
 

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from readers.replies import numbers
+from tasks.answerers.prompted import answer_in
 from tasks.judges.replies import grade, label, order, words
 
 RIGHT_WRONG = words(("correct", "wrong"), "CORRECT/WRONG")
@@ -168,6 +170,16 @@ def test_grades(text: str | None, expected: float | None) -> None:
 )
 def test_orders(text: str | None, expected: tuple[int, ...] | None) -> None:
     assert order(text, 3) == expected
+
+
+@pytest.mark.parametrize("filler", ["\n", " ", "-", "*", '"', "> \n", "- [ ] \n"])
+def test_a_flood_of_blanks_or_marks_is_read_past(filler: str) -> None:
+    """Some models end in one, up to their token limit; patterns that go back over it would take many minutes here."""
+    flood = filler * 50_000
+    assert label(f"The years differ.\n{flood}\nLabel: WRONG", RIGHT_WRONG) == "wrong"
+    assert grade(f"In part.\n{flood}\nscore: 0.5", (0, 0.5, 1)) == 0.5
+    assert answer_in(f"Scan.\n{flood}\nAnswer: Kiwi") == "Kiwi"
+    assert numbers(f"Scan.\n{flood}\nSelected: [2]", 3) == [2]
 
 
 @given(st.text(max_size=200), st.booleans())

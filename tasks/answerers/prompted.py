@@ -18,9 +18,10 @@ OFFERS = ("question", "evidence", "reference_date")
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
-_LINE = re.compile(r"^[\s*_#>-]*(?:final\s+)?answer[*_]*\s*:[*_ \t]*(.+?)[\s*_]*$", re.IGNORECASE | re.MULTILINE)
+_LINE = re.compile(r"^[ \t*_#>-]*(?:final\s+)?answer[*_]*\s*:[*_ \t]*(.+?)[\s*_]*$", re.IGNORECASE | re.MULTILINE)
+_FLOOD = re.compile(r"[ \t*_]{50,}")  # the time of the pattern above grows with the square of one
 _NO_ANSWER = re.compile(
-    r"\A(?:error|exception|traceback)\b\s*[:(]|(?:\A|\n)[\s*_#>-]*(?:final\s+)?answer[*_]*\s*:[\s*_]*\Z", re.IGNORECASE
+    r"\A(?:error|exception|traceback)\b\s*[:(]|(?:\A|\n)[ \t*_#>-]*(?:final\s+)?answer[*_]*\s*:[\s*_]*\Z", re.IGNORECASE
 )
 
 
@@ -102,7 +103,7 @@ def answer_in(reply: str, *, cut: bool = False) -> str | None:
     said = _THOUGHT.sub("", reply).strip()
     fenced = _FENCE.match(said)
     said = fenced[1].strip() if fenced else said
-    lines = _LINE.findall(said.rpartition("\n")[0] if cut else said)
+    lines = _LINE.findall(_FLOOD.sub(" ", said.rpartition("\n")[0] if cut else said))
     held = _json_answer(said)
     text = held if held is not None else lines[-1] if lines else "" if cut else said
     return None if not text.strip() or _NO_ANSWER.search(text) else text.strip()

@@ -24,10 +24,11 @@ _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | 
 _UNOPENED = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _KEYS = r"label|verdict|judge?ment|decision|grade|result|rating|score|is_correct|correct|sufficient"
 _FIELD = re.compile(
-    rf"""(?:(?<![\w-])["'*]*(?:{_KEYS})|(?:^|[{{,])[\s"'*_#>-]*(?:final\s+)?answer)["'*]*\s*[:=]\s*["'*]*"""
+    rf"""(?:(?<![\w"'*-])["'*]*(?:{_KEYS})|(?:^|[{{,])[ \t"'*_#>-]*(?:final\s+)?answer)["'*]*\s*[:=]\s*["'*]*"""
     r"""(?P<value>[^"'*{},\n]+?)\s*(?P<end>["'*,}\n]|\Z)""",
     re.IGNORECASE | re.MULTILINE,
 )
+_FLOOD = re.compile(r"""[\s"'*_#>-]{50,}""")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _ADDRESSED = re.compile(r"\A[\s*_#>-]*([^\W\d_]+)[*_]*\s*(?:[.,:;!)—–-]|\Z)")
@@ -127,7 +128,9 @@ def order(text: str | None, items: int) -> tuple[int, ...] | None:
 
 
 def _without_thoughts(text: str | None) -> str:
-    return _UNOPENED.sub("", _THOUGHT.sub("", text or "")).strip()
+    """What is said, floods of blanks and marks shortened: the patterns' time grows with the square of one."""
+    said = _UNOPENED.sub("", _THOUGHT.sub("", text or ""))
+    return _FLOOD.sub(lambda found: "\n" if "\n" in found[0] else " ", said).strip()
 
 
 def _fields(text: str, *, cut: bool) -> list[str]:
