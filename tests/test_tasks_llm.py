@@ -195,6 +195,7 @@ def _spoilt(value: Any, odd: Sequence[Any]) -> Iterator[Any]:
         CUT,
         MALFORMED,
         NO_CHOICES,
+        Fault(raw='{"error": {"code": 502, "message": "the provider went away"}}'),
         Fault(raw="[]"),
         Fault(raw=""),
         said("x", "error"),
@@ -251,6 +252,10 @@ def test_a_date_to_come_back_at_is_understood() -> None:
     [
         (error(401, "invalid_api_key"), "check the key in OPENAI_API_KEY"),
         (error(402), "no credit left"),
+        (
+            Fault(raw='{"error": {"code": 402, "message": "Add credits"}}'),
+            "status 402: Add credits; there is no credit",
+        ),
         (error(429, "insufficient_quota"), "no credit left"),
         (error(404, "model_not_found"), "check the model's name and base_url"),
         (error(403), "what the key in OPENAI_API_KEY may do"),

@@ -21,7 +21,7 @@ def parse(body: Any) -> Reply:
     message = choice.get("message") if choice else None
     finish = choice.get("finish_reason") if choice else None
     if not isinstance(message, dict) or not isinstance(finish, str) or finish == "error":
-        raise Malformed
+        raise Malformed(body.get("error") if isinstance(body, dict) else None)
     text, status, error = _outcome(message, finish)
     used = body.get("usage") if isinstance(body.get("usage"), dict) else {}
     return Reply(
