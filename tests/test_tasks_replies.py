@@ -107,6 +107,8 @@ def test_the_words_belong_to_the_judge(text: str, expected: str | None) -> None:
         ("It is not insufficient.", None),
         ('{"verdict": "uncertain"}', "uncertain"),
         ("It is sufficient, yet uncertain", None),
+        ("insufficient\n\nIt is unclear whether the year is meant.", "insufficient"),
+        ("sufficient\n\nNo: the year is missing, so the evidence is insufficient.", None),
         ("verdict: sufficient, verdict: insufficient or verdict: uncertain", None),
         ('{"verdict": "sufficient", "result": "sufficient for a careful reader"}', "sufficient"),
     ],

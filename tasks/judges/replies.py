@@ -86,6 +86,8 @@ def label(text: str | None, known: Words, *, cut: bool = False) -> str | None:
         return told.pop() if len(told) == 1 else None
     first = alone or _addressed(said, known)
     later = set() if cut else _in_sentences("\n".join(lines[1:]) if alone else said, known)
+    if alone:
+        later.discard(None)  # a label on a line of its own is sure, whatever is doubted behind it
     if first is not None:
         return first if later <= {first} else None
     return later.pop() if len(later) == 1 else None
