@@ -11,7 +11,8 @@ from readers.types import Note
 
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 _TRAILING = re.compile(r",(\s*[\]}])")
-_BRACKETED = re.compile(r"\[([\d,;\s]+)\]")
+_BRACKETED = re.compile(r"\[\s*(\d+(?:\s*[–-]\s*\d+)?(?:[,;\s]+\d+(?:\s*[–-]\s*\d+)?)*[,;\s]*)\]")
+_SPAN = re.compile(r"(?<!\d)(\d{1,9})(?!\d)(?:\s*[–-]\s*(\d{1,3})(?!\d))?")
 _NUMBER = re.compile(r"\d+")
 _ANSWER = re.compile(r"^[^\w\n]*(?:final\s+)?(?:selected|selection|ranking|answer)\b[^:\n\d\[]{0,40}:", re.I | re.M)
 _NONE = re.compile(r"\W*(?:none|nothing|empty)\b|[\s*_:]*\[\s*\]", re.I)
@@ -111,7 +112,9 @@ def _values(text: str, opening: str) -> list[Any]:
 
 
 def _bracketed(text: str) -> list[int]:
-    return [int(number) for group in _BRACKETED.findall(text) for number in _few_digits(group)]
+    """The numbers in square brackets; [3-5] is all three."""
+    spans = [span for group in _BRACKETED.findall(text) for span in _SPAN.findall(group)]
+    return [number for first, last in spans for number in range(int(first), int(last or first) + 1)]
 
 
 def _few_digits(text: str) -> list[str]:

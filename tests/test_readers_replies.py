@@ -32,6 +32,8 @@ Final selection: [7], then [3] and [7] again.
         ("Selected: nothing helps", []),
         ("Selected: none\n\n[1] and [2] are about other days.", []),
         ("Selected: []", []),
+        ("Selected: [3-5], [9]", [3, 4, 5, 9]),
+        ("Selected: [5-3] [2023-05-08] [1]", [1]),
         ("<think>Selected: [1]</think>[2] [3]", [2, 3]),
         ("<think>Selected: [1], and", None),
         ("Selected: I am not sure", None),
