@@ -11,10 +11,12 @@ from readers.types import Note
 
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 _TRAILING = re.compile(r",(\s*[\]}])")
-_BRACKETED = re.compile(r"\[([\d,;\s]+)\]")
+_BRACKETED = re.compile(r"\[\s*(\d+(?:\s*[–-]\s*\d+)?(?:[,;\s]+\d+(?:\s*[–-]\s*\d+)?)*[,;\s]*)\]")
+_SPAN = re.compile(r"(?<!\d)(\d{1,9})(?!\d)(?:\s*[–-]\s*(\d{1,3})(?!\d))?")
 _NUMBER = re.compile(r"\d+")
-_ANSWER = re.compile(r"^\W*(?:final\s+)?(?:selected|selection|ranking|answer)\b[^:\n\d\[]{0,40}:", re.I | re.M)
-_NONE = re.compile(r"\W*(?:none|nothing|empty)\b", re.I)
+_ANSWER = re.compile(r"^[^\w\n]*(?:final\s+)?(?:selected|selection|ranking|answer)\b[^:\n\d\[]{0,40}:", re.I | re.M)
+_NONE = re.compile(r"\W*(?:none|nothing|empty)\b|[\s*_:]*\[\s*\]", re.I)
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A.*</think(?:ing)?>", re.S | re.I)
 
 
 def shown(notes: Sequence[Note], first: int = 1) -> str:
@@ -42,15 +44,19 @@ def numbers(text: str, most: int) -> list[int] | None:
 
     They are those on the last line that begins with a word such as `Selected:` or `Ranking:`, or after it where it
     holds none, in square brackets if any are; else the bracketed ones of the last paragraph with some, else the bare
-    ones of the last line. [] where `none` stands after such a word.
+    ones of the last line. [] where `none` or an empty bracket stands right after such a word, whatever is said of
+    records behind it. Thoughts in `<think>` count for nothing.
     """
+    text = _THOUGHT.sub("", text)
     marks = list(_ANSWER.finditer(text))
     if marks:
         said = text[marks[-1].end() :]
+        if _NONE.match(said):
+            return []
         for part in (said.partition("\n")[0], said):
             if found := known(_bracketed(part) or [int(number) for number in _few_digits(part)], most):
                 return found
-        return [] if _NONE.match(said) else None
+        return None
     paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip()]
     for part in reversed(paragraphs):
         if found := known(_bracketed(part), most):
@@ -93,7 +99,7 @@ def text_of(value: Any, most: int = 300) -> str:
 
 def _values(text: str, opening: str) -> list[Any]:
     """The JSON values that begin with `opening`, outermost ones, in order."""
-    text = _TRAILING.sub(r"\1", text)
+    text = _TRAILING.sub(r"\1", _THOUGHT.sub("", text))
     found, at = [], text.find(opening)
     while at >= 0:
         try:
@@ -106,7 +112,9 @@ def _values(text: str, opening: str) -> list[Any]:
 
 
 def _bracketed(text: str) -> list[int]:
-    return [int(number) for group in _BRACKETED.findall(text) for number in _few_digits(group)]
+    """The numbers in square brackets; [3-5] is all three."""
+    spans = [span for group in _BRACKETED.findall(text) for span in _SPAN.findall(group)]
+    return [number for first, last in spans for number in range(int(first), int(last or first) + 1)]
 
 
 def _few_digits(text: str) -> list[str]:

@@ -167,12 +167,11 @@ def overlap(wanted: Buckets, notes: Sequence[Attributes]) -> NDArray[np.float64]
     for bucket, values in wanted.items():
         weight = WEIGHTS.get(bucket, OTHER)
         total += weight * len(values)
-        held = [(note.lines.get(bucket, ""), note.buckets.get(bucket, frozenset())) for note in notes]
-        if not any(line for line, _ in held):
-            continue
-        for value in sorted(values):
+        places = [place for place, note in enumerate(notes) if bucket in note.buckets]
+        held = [(notes[place].lines[bucket], notes[place].buckets[bucket]) for place in places]
+        for value in sorted(values) if held else ():
             within = _within(value)
-            matched += weight * np.array([value in line or within(have) for line, have in held])
+            matched[places] += weight * np.array([value in line or within(have) for line, have in held])
     return matched / total if total else matched
 
 

@@ -1,22 +1,16 @@
 """Which set serves every aspect of the question?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from readers.fca_ms import requirement_vectors
+from readers.requirements import Requirement, attributes, coverage, rules, unit
 from readers.types import Access, Budget, Evidence, Floats, Ints, Pool, Query, selected
-
-
-@runtime_checkable
-class Aspects(Protocol):
-    """What an `Access` offers when it knows the requirements of a question."""
-
-    def coverage(self, query: Query, pool: Pool) -> Floats:
-        """(A, P) strengths ≥ 0: how far each candidate meets each of the question's A requirements."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -24,25 +18,40 @@ class Xquad:
     """xQuAD: each step takes the largest (1 − trade)·P(d|q) + trade·Σ_a P(a|q)·P(d|a)·Π_{s in S}(1 − P(s|a)).
 
     `trade`: weight of the aspects, in [0, 1]; 0 is the dense order. Raises `ValueError` outside.
-    The aspects are the question's requirements, of equal weight, where `access` has them (see `Aspects`).
-    Elsewhere the question is its own only aspect, and then the order is the dense one whatever `trade` is.
-    P(d|q) and P(d|a) are min-max of cosine and of coverage.
+    The aspects are the question's requirements by rules (`readers.requirements`), of equal weight; but for the question
+    itself they have no vector and are met by attributes alone, as in `fca_ms`. P(d|q) and P(d|a) are min-max of cosine
+    and of the coverage c(r, m) of FCA-MS.
     """
 
     trade: float = 0.5
 
-    title: ClassVar[str] = "Relevance plus aspects of the question not served yet"
-    source: ClassVar[str] = "Santos, Macdonald & Ounis 2010, Exploiting Query Reformulations, WWW"
+    title: ClassVar[str] = "Relevance plus requirements by rules not served yet (xQuAD)"
+    source: ClassVar[str] = "Santos, Macdonald & Ounis 2010, WWW; requirements after arXiv 2610.09348"
 
     def __post_init__(self) -> None:
         if not 0 <= self.trade <= 1:
             raise ValueError(f"trade ({self.trade}) must be in [0, 1]")
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
-        usable = np.asarray(np.isfinite(pool.vectors).all(axis=1))
-        coverage = access.coverage(query, pool) if isinstance(access, Aspects) else pool.dense[None]
-        order, gains = xquad(pool.dense, coverage, budget.most(pool), trade=self.trade, usable=usable)
-        return selected(pool, order, budget, gains=gains)
+        return by_requirements(query, pool, budget, access, rules(query.text), trade=self.trade, encode=False)
+
+
+def by_requirements(
+    query: Query,
+    pool: Pool,
+    budget: Budget,
+    access: Access,
+    requirements: Sequence[Requirement],
+    *,
+    trade: float,
+    encode: bool,
+) -> Evidence:
+    """The pool by `xquad` with `requirements` as aspects; `encode`: those beyond the question have own vectors."""
+    vectors = unit(requirement_vectors(query, requirements, access, encode))
+    strength = coverage(requirements, vectors, attributes(access.notes(pool.ids)), unit(pool.vectors))
+    usable = np.asarray(np.isfinite(pool.vectors).all(axis=1))
+    order, gains = xquad(pool.dense, strength, budget.most(pool), trade=trade, usable=usable)
+    return selected(pool, order, budget, gains=gains)
 
 
 def xquad(

@@ -26,7 +26,7 @@ class Mem0:
 
     D is 1, 1 more if BM25 found any record for the question, `boost` more if an entity did. Candidates are the
     `max(4 size, 60)` nearest records with a cosine of at least `threshold`; `candidates`: `semantic`, or `union` with
-    as many that BM25 finds, which keep their own cosine. `boost` of 0 leaves entities out.
+    as many that BM25 finds, which keep their own cosine (inferred). `boost` of 0 leaves entities out.
     BM25: k 1.2, b 0.75, a fixed mean length of 256, idf ln((N − n + ½) / (n + ½) + 1), each term of the question once;
     σ(s (raw − m)) with (m, s) by the question's number of terms, 0 where no term is found. An entity of the question
     (8 at most) boosts the records linked to each of the 500 nearest entities of cosine c ≥ 0.5 by c · `boost` /

@@ -214,7 +214,7 @@ class FaultServer:
             for kind, held in lines.items():
                 if held:
                     name = f"file-{len(self.files)}"
-                    self.files[name] = "\n".join(map(json.dumps, held)).encode()
+                    self.files[name] = "\n".join(json.dumps(one, ensure_ascii=False) for one in held).encode()
                     batch[f"{kind}_file_id"] = name
             batch["status"] = "completed"
         return batch

@@ -13,6 +13,7 @@ from werkzeug import Request, Response
 from readers.rerankers import DIALECTS as KNOWN
 from storage.errors import InputError
 from tasks.llm import EndpointError, Model, ledger
+from tasks.llm.budget import BudgetStop, budget
 from tasks.llm.patience import Policy
 from tasks.llm.rerank import DIALECTS, rerank
 
@@ -143,3 +144,13 @@ def test_scores_that_were_paid_for_are_not_bought_again(endpoint: Endpoint, tmp_
 def test_nothing_is_asked_about_no_texts(endpoint: Endpoint, tmp_path: Path) -> None:
     assert endpoint.ask(tmp_path, texts=[]) == ([], {})
     assert endpoint.bodies == []
+
+
+def test_a_bounded_cost_counts_scores_at_their_price(endpoint: Endpoint, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a price of model r expected"), budget(str(tmp_path), max_cost=1):
+        endpoint.ask(tmp_path)
+    with pytest.raises(BudgetStop, match="--max-cost 400"), budget(str(tmp_path), max_cost=400) as spent:
+        for query in "abcdef":
+            endpoint.ask(tmp_path, query=query, prompt_price=1e6, completion_price=0.0)  # a dollar a token
+    assert spent.calls == len(endpoint.bodies) >= 1
+    assert 0 < spent.cost <= 400

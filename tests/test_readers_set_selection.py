@@ -12,8 +12,9 @@ from pyversity.strategies.mmr import mmr as pyversity_mmr
 from readers.coverage import facility_location, farthest_first, lin_bilmes
 from readers.dpp import dpp
 from readers.mmr import mmr
-from readers.types import Budget, Pool, Query
-from readers.xquad import Aspects, Xquad, xquad
+from readers.types import Budget, Note, Pool, Query
+from readers.xquad import Xquad, xquad
+from tasks.access import Library, QuestionAccess
 
 pytestmark = pytest.mark.filterwarnings("error")
 thorough = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
@@ -304,28 +305,30 @@ def test_xquad_by_hand():
     np.testing.assert_allclose(gains, [0.2 + 0.4, 0.4, 0.16])
 
 
-class Bare:
-    def everything(self):
-        return (), np.zeros(0, np.int32)
-
-
-class WithRequirements(Bare):
-    def coverage(self, query, pool):
-        return np.array([[1.0, 0.9, 0.0], [0.0, 0.0, 0.7]])
-
-
 def three_records(dense):
     zeros, codes = np.zeros(3), np.zeros(3, np.int32)
     vectors = np.eye(3, dtype=np.float32)
     return Pool(("r0", "r1", "r2"), zeros, np.array(dense), zeros, vectors, codes, codes, codes, codes, zeros)
 
 
-def test_xquad_takes_its_aspects_from_access():
-    query = Query("q", "What did she buy, and where?", np.array([1, 0, 0], np.float32))
+def three_notes():
+    """Two by Ben and one by Ada, who is named in none."""
+    said = [("Ben", "Nice to hear."), ("Ben", "Good for you."), ("Ada", "It was a parrot.")]
+    notes = [Note(f"r{i}", text, speaker, 0, i, NAN, 1) for i, (speaker, text) in enumerate(said)]
+    return QuestionAccess(Library(notes, lambda texts: pytest.fail("nothing is to be embedded")), Budget())
+
+
+def test_xquad_s_aspects_are_the_requirements_by_rules():
+    # Asked after Ada, r0 serves the question and r2 alone serves her: r1 comes last, though it is nearer than r2.
     pool = three_records([1.0, 0.8, 0.0])
-    assert isinstance(WithRequirements(), Aspects) and not isinstance(Bare(), Aspects)
-    assert Xquad(trade=0.8).read(query, pool, Budget(), WithRequirements()).ids == ("r0", "r2", "r1")
-    assert Xquad(trade=0.8).read(query, pool, Budget(), Bare()).ids == ("r0", "r1", "r2")
+    vector = np.array([1, 0.8, 0], np.float32)
+
+    def read(text, trade):
+        return Xquad(trade=trade).read(Query("q", text, vector), pool, Budget(), three_notes()).ids
+
+    assert read("What did Ada buy?", 0.9) == ("r0", "r2", "r1")
+    assert read("What did she buy?", 0.9) == ("r0", "r1", "r2")
+    assert read("What did Ada buy?", 0.0) == ("r0", "r1", "r2")
 
 
 @thorough
@@ -358,6 +361,6 @@ def test_a_record_without_finite_relevance_or_vector_neither_leads_nor_influence
 def test_xquad_places_such_records_last_too():
     query = Query("q", "What did she buy?", np.array([1, 0, 0], np.float32))
     pool = three_records([0.2, NAN, 0.1])
-    assert Xquad().read(query, pool, Budget(), WithRequirements()).ids == ("r0", "r2", "r1")
+    assert Xquad().read(query, pool, Budget(), three_notes()).ids == ("r0", "r2", "r1")
     pool.vectors[0, 2] = NAN
-    assert Xquad().read(query, pool, Budget(), WithRequirements()).ids == ("r2", "r0", "r1")
+    assert Xquad().read(query, pool, Budget(), three_notes()).ids == ("r2", "r0", "r1")

@@ -201,6 +201,11 @@ def test_markdown_tables_keep_their_width(written: Mapping[str, Path]) -> None:
     assert "<script" not in text
 
 
+def test_both_forms_say_that_no_judge_was_measured(written: Mapping[str, Path]) -> None:
+    for name in ("report", "markdown"):
+        assert "No judge's errors were measured" in written[name].read_text(encoding="utf-8")
+
+
 def test_lone_surrogates_do_not_stop_a_report(results: Results, tmp_path: Path) -> None:
     made = replace(results, title="half \ud83d of a pair", facts={"bad \udc00": "\ud800"})
     written = write_report(made, tmp_path)

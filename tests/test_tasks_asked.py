@@ -104,7 +104,10 @@ def test_no_evidence_is_declared_or_asked_as_the_protocol_says(endpoint: FaultSe
         ("1. Scan: two.\nAnswer: maybe\n4. Date.\n**Answer:** 7 May 2023**", "7 May 2023"),
         ("<think>Answer: no</think>\nfinal answer: yes", "yes"),
         ('```json\n{"answer": 3}\n```', "3"),
-        ('{"answer": ""}', '{"answer": ""}'),
+        ('{"answer": ""}', None),
+        ('{"answer": null}', None),
+        ('{"said": "both"}', '{"said": "both"}'),
+        ("1. Scan: two records name a day.\nAnswer:", None),
         ("The answer: both", "The answer: both"),
         ("", None),
         ("Error: no", None),
@@ -135,6 +138,9 @@ def test_a_users_own_prompt_is_used_and_may_not_ask_for_gold(
     with pytest.raises(
         InputError, match="variables among evidence, question, reference_date expected, reference found"
     ):
+        Prompted("small", prompt=str(path))
+    path.write_text("Q {question} E {{evidence}}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"a place for \{\{question\}\} expected, none found"):
         Prompted("small", prompt=str(path))
 
 
@@ -238,8 +244,8 @@ def test_longmemeval_judges_by_type_and_by_the_suffix_of_the_id(
     question = Question(id, id.split("/")[0], kind, None, "How many days?")
     assert rule(question) == expected
     endpoint.reply = lambda body: "yes"
-    rubric = ("likes tea",) if expected == "preference" else ()
-    (found,) = _judge(LongMemEval("small"), asking, "19", gold=Gold(id, "18", (), (), rubric), question=question)
+    gold = Gold(id, "18", (), (), ("likes tea",))
+    (found,) = _judge(LongMemEval("small"), asking, "19", gold=gold, question=question)
     assert found.score == 1.0
     told = {
         "abstention": "cannot be answered",
@@ -294,7 +300,16 @@ def test_beam_orders_events(endpoint: FaultServer, asking: Asking) -> None:
         ("Bo's dog isn't named in the records; there's no mention of it.", True),
         ("I can't determine that from the records.", True),
         ("Unknown", True),
+        ("Nothing is mentioned about that.", True),
+        ("None of the records mention it.", True),
+        ("There isn't any information on this.", True),
+        ("Not enough information.", True),
+        ("Melanie did not mention it.", True),
+        ("Cannot tell.", True),
         ("Kiwi", False),
+        ("She did not know how to swim", False),
+        ("He could not find his keys", False),
+        ("He does not have a dog", False),
         ("It is not mentioned, but it is probably Kiwi.", False),
         ("There is no reason to hide it: Kiwi", False),
         ("Not mentioned. " + "word " * 30, False),

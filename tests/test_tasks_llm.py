@@ -1,16 +1,18 @@
 """A reply is had where it can be, kept the moment it comes, and never asked for twice."""
 
+import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -18,9 +20,11 @@ from storage.calls import Ledger
 from storage.errors import InputError
 from storage.lake import Lake
 from tasks.llm import BudgetStop, EndpointError, Message, Model, Reply, Request, ask, budget, ledger
+from tasks.llm.completions import parse
 from tasks.llm.engine import Engine, _engine_of
-from tasks.llm.faults import fault
+from tasks.llm.faults import Malformed, fault
 from tasks.llm.lanes import Lane, Pace
+from tasks.llm.model import Outcome
 from tasks.llm.patience import Policy
 from tasks.llm.prices import Price, cost, price
 from tasks.llm.rows import to_call, to_row
@@ -178,6 +182,35 @@ def test_alternatives_of_the_first_token_are_kept(endpoint: FaultServer, tmp_pat
         ledger(str(tmp_path)).fold(own=True)
 
 
+def test_whatever_stands_in_a_body_it_is_a_reply_that_can_be_kept_or_malformed() -> None:
+    logged = {"content": [{"top_logprobs": [{"token": "Yes", "logprob": -0.25}]}]}
+    body = {
+        "choices": [{"finish_reason": "stop", "message": {"content": "Yes", "refusal": None}, "logprobs": logged}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 1},
+    }
+    odd = (None, 0, -1.5, True, "x", [], [None], [[]], {}, float("inf"), float("-inf"), float("nan"), 10**30)
+    for spoilt in _spoilt(body, odd):
+        with suppress(Malformed):
+            reply = parse(json.loads(json.dumps(spoilt)))
+            assert json.dumps(reply.top_logprobs, allow_nan=False) and reply.status in get_args(Outcome)
+            assert all(0 <= count < 2**63 for count in (reply.prompt_tokens or 0, reply.completion_tokens or 0))
+    logged["content"][0]["top_logprobs"].append({"token": "No", "logprob": float("-inf")})
+    assert parse(body).top_logprobs == (("Yes", -0.25),)
+    for finish in ("length", "max_tokens", "model_length"):
+        assert parse(body | {"choices": [body["choices"][0] | {"finish_reason": finish}]}).status == "truncated"
+
+
+def _spoilt(value: Any, odd: Sequence[Any]) -> Iterator[Any]:
+    """`value` with any one of its parts replaced by each of `odd`."""
+    yield from odd
+    places = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for place, part in list(places):
+        for other in _spoilt(part, odd):
+            copy = value.copy()
+            copy[place] = other
+            yield copy
+
+
 @pytest.mark.parametrize(
     "passing",
     [
@@ -187,6 +220,7 @@ def test_alternatives_of_the_first_token_are_kept(endpoint: FaultServer, tmp_pat
         CUT,
         MALFORMED,
         NO_CHOICES,
+        Fault(raw='{"error": {"code": 502, "message": "the provider went away"}}'),
         Fault(raw="[]"),
         Fault(raw=""),
         said("x", "error"),
@@ -197,7 +231,8 @@ def test_alternatives_of_the_first_token_are_kept(endpoint: FaultServer, tmp_pat
 )
 def test_a_passing_fault_is_tried_again(endpoint: FaultServer, tmp_path: Path, passing: Fault) -> None:
     endpoint.faults.extend([passing, passing])
-    reply = ask(str(tmp_path), requests(model(endpoint, timeout_s=0.3), "q"), policy=QUICK)[0]
+    slow = passing.hang or passing.latency_s > 0  # a busy machine may take a while for what is to come in time
+    reply = ask(str(tmp_path), requests(model(endpoint, timeout_s=0.3 if slow else 20.0), "q"), policy=QUICK)[0]
     assert (reply.text, reply.attempts, len(endpoint.asked())) == ("echo: q", 3, 3)
 
 
@@ -244,6 +279,10 @@ def test_a_date_to_come_back_at_is_understood() -> None:
     [
         (error(401, "invalid_api_key"), "check the key in OPENAI_API_KEY"),
         (error(402), "no credit left"),
+        (
+            Fault(raw='{"error": {"code": 402, "message": "Add credits"}}'),
+            "status 402: Add credits; there is no credit",
+        ),
         (error(429, "insufficient_quota"), "no credit left"),
         (error(404, "model_not_found"), "check the model's name and base_url"),
         (error(403), "what the key in OPENAI_API_KEY may do"),
@@ -342,6 +381,21 @@ def test_max_cost_is_never_passed_and_unspent_estimates_are_used(endpoint: Fault
         ask(str(tmp_path), requests(priced, *map(str, range(30))))
     assert spent.cost == sum(ledger(str(tmp_path)).rows()["cost"]) == 3 * len(endpoint.asked())
     assert 40 - 10.25 < spent.cost <= 40
+
+
+def test_an_endpoint_that_counts_no_tokens_is_held_to_its_limits_by_estimates(
+    endpoint: FaultServer, tmp_path: Path
+) -> None:
+    bare = {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "yes"}}]}
+    endpoint.rule = lambda body: Fault(raw=json.dumps(bare))
+    priced = model(endpoint, concurrency=1, prompt_price=1e6, completion_price=1e6, max_tokens=10)  # a dollar a token
+    with pytest.raises(BudgetStop, match="--max-cost 40"), budget(str(tmp_path), max_cost=40):
+        ask(str(tmp_path), requests(priced, *map(str, range(30))))
+    assert len(endpoint.asked()) == 3, "a call of 10.25 tokens at most"
+    began = monotonic()
+    paced = model(endpoint, concurrency=1, tokens_per_minute=3000, max_tokens=10)
+    ask(str(tmp_path / "t"), requests(paced, *"abcd"))
+    assert endpoint.asked()[-1].at - began >= 3 * 10.25 * 60 / 3000
 
 
 def test_a_bounded_cost_needs_a_price(endpoint: FaultServer, tmp_path: Path) -> None:

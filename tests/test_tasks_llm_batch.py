@@ -49,6 +49,17 @@ def test_what_a_batch_did_not_answer_is_asked_again_and_the_rest_is_kept(endpoin
     assert len(endpoint.files["file-3"].splitlines()) == 2, "only the two without a reply are in the second batch"
 
 
+def test_a_line_separator_in_a_reply_ends_no_line_and_a_broken_line_answers_nothing(
+    endpoint: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (reply,) = ask(str(tmp_path), requests(endpoint, "a\u2028b\x85c"), policy=QUICK)
+    assert reply.text == "echo: a\u2028b\x85c"
+    whole = batch._text
+    monkeypatch.setattr(batch, "_text", lambda post, file: whole(post, file)[:-9])
+    first, second = ask(str(tmp_path), requests(endpoint, *"de"), policy=QUICK)
+    assert {first.status, second.status} == {"ok", "failed"}
+
+
 def test_a_killed_run_waits_for_its_batch_whatever_part_is_asked_for(
     endpoint: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

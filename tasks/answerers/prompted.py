@@ -18,8 +18,11 @@ OFFERS = ("question", "evidence", "reference_date")
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
-_LINE = re.compile(r"^[\s*_#>-]*(?:final\s+)?answer[*_]*\s*:[*_ \t]*(.+?)[\s*_]*$", re.IGNORECASE | re.MULTILINE)
-_NO_ANSWER = re.compile(r"\A(?:error|exception|traceback)\b\s*[:(]", re.IGNORECASE)
+_LINE = re.compile(r"^[ \t*_#>-]*(?:final\s+)?answer[*_]*\s*:[*_ \t]*(.+?)[\s*_]*$", re.IGNORECASE | re.MULTILINE)
+_FLOOD = re.compile(r"[ \t*_]{50,}")  # the time of the pattern above grows with the square of one
+_NO_ANSWER = re.compile(
+    r"\A(?:error|exception|traceback)\b\s*[:(]|(?:\A|\n)[ \t*_#>-]*(?:final\s+)?answer[*_]*\s*:[\s*_]*\Z", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Prompted:
         return bool(evidence) or self.empty == "ask"
 
     def _prompt(self) -> Prompt:
-        return load("answering", self.prompt, OFFERS)
+        return load("answering", self.prompt, OFFERS, needs=("question", "evidence"))
 
 
 def outcome(reply: Reply) -> Answer | None:
@@ -94,26 +97,28 @@ def outcome(reply: Reply) -> Answer | None:
 def answer_in(reply: str, *, cut: bool = False) -> str | None:
     """The answer that `reply` gives: the `answer` of a JSON object, else of its last `Answer:` line, else all of it.
 
-    Thoughts in `<think>` and a fence around all are dropped. None for nothing, for text that reports an error, and,
-    if it was `cut`, unless an answer line ended before the cut.
+    Thoughts in `<think>` and a fence around all are dropped. None for nothing, for an `answer` that is null or empty,
+    for text that reports an error, and, if it was `cut`, unless an answer line ended before the cut.
     """
     said = _THOUGHT.sub("", reply).strip()
     fenced = _FENCE.match(said)
     said = fenced[1].strip() if fenced else said
-    lines = _LINE.findall(said.rpartition("\n")[0] if cut else said)
-    text = _json_answer(said) or (lines[-1] if lines else "" if cut else said)
-    return None if not text.strip() or _NO_ANSWER.match(text) else text.strip()
+    lines = _LINE.findall(_FLOOD.sub(" ", said.rpartition("\n")[0] if cut else said))
+    held = _json_answer(said)
+    text = held if held is not None else lines[-1] if lines else "" if cut else said
+    return None if not text.strip() or _NO_ANSWER.search(text) else text.strip()
 
 
 def _json_answer(text: str) -> str | None:
+    """What stands under `answer`, empty for null; None where `text` is no object that has one."""
     if not text.startswith("{"):
         return None
     try:
         said = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    found = said.get("answer") if isinstance(said, dict) else None
-    return str(found) if isinstance(found, str | int | float) else None
+    found = said.get("answer", said) if isinstance(said, dict) else said
+    return "" if found is None else str(found) if isinstance(found, str | int | float) else None
 
 
 def _shown(question: Question, evidence: Sequence[Record]) -> dict[str, str]:

@@ -11,15 +11,18 @@ from tasks.judges.deciding import decided
 from tasks.outcomes import Verdict
 from tasks.provenance import code
 
-_INFORMATION = r"(?:information|record|mention|evidence|answer|details?|indication|reference|data)"
+_INFORMATION = r"(?:information|info|record|mention|evidence|answer|details?|indication|reference|data)"
 _SAID = r"(?:mentioned|stated|specified|said|given|provided|known|discussed|available|recorded|described|found|clear)"
-_DENIES = "say|mention|state|specify|indicate|know|include|contain|provide"
+_NOT = r"(?:(?:is|was|are|were|has|have|does|do|did)(?: not|n['’]?t)|cannot|can not|can['’]?t|could not|couldn['’]?t)"
+_TELLER = r"(?:\A|[.;,:]\s*|\b(?:i|we|it|they|that|which|records?|evidence|conversations?|memor(?:y|ies)|text) )"
 _DENIED = re.compile(
-    rf"\b(?:no (?:\w+ ){{0,2}}{_INFORMATION}\b|not (?:\w+ly |been )?{_SAID}\b"
-    rf"|(?:is|was|are|were|has|have|does|do|did)n['’]?t (?:\w+ ){{0,2}}(?:{_SAID}|{_DENIES})\b"
-    rf"|(?:does|do|did) not (?:{_DENIES}|have)\b"
-    r"|(?:cannot|can['’]?t|can not|could not|couldn['’]?t) (?:be )?(?:answer|determin|tell|say|find)\w*"
-    r"|(?:unknown|unanswerable|unspecified|never (?:mentioned|said|stated))\b)",
+    rf"\b(?:no (?:\w+ ){{0,2}}{_INFORMATION}\b|not (?:\w+ly |been )?{_SAID}\b|{_NOT} (?:\w+ ){{0,2}}{_SAID}\b"
+    rf"|{_NOT} (?:\w+ )?(?:mention|state|specify|indicate|include|contain|provide)\b"
+    rf"|{_NOT} any (?:\w+ )?{_INFORMATION}\b|(?:not enough|insufficient) (?:\w+ )?{_INFORMATION}\b"
+    rf"|(?:nothing|none) (?:\w+ ){{0,4}}(?:{_SAID}|mentions?|says?|states?)\b"
+    rf"|{_NOT} (?:be )?(?:answer|determin)\w*"
+    r"|(?:unknown|unclear|unanswerable|unspecified|never (?:mentioned|said|stated)|not sure)\b)"
+    rf"|{_TELLER}{_NOT} (?:be )?(?:say|know|have|tell|find|told|found)\b",
     re.IGNORECASE,
 )
 _TURN = re.compile(

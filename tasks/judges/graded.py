@@ -69,7 +69,7 @@ class Graded:
         ]
 
     def _prompt(self) -> Prompt:
-        return load("judging", self.prompt, OFFERS)
+        return load("judging", self.prompt, OFFERS, needs=("reference", "reply"))
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,9 @@ class LongMemEval:
     """A model judge of two labels that asks by the question's `rule`.
 
     `words`, `repeats`: as of the other model judges. Preference questions are judged against the gold's rubric where
-    it has one, else against its answer. A missing or blank reply is wrong; a gold without answer and rubric is
-    `failed`. Source: xiaowu0162/LongMemEval, evaluate_qa.py, the same rules by type; the prompts are this project's.
-    Raises `ValueError` for words or repeats that do not fit.
+    it has one, else against its answer; all others the other way round. A missing or blank reply is wrong; a gold
+    without answer and rubric is `failed`. Source: xiaowu0162/LongMemEval, evaluate_qa.py, the same rules by type; the
+    prompts are this project's. Raises `ValueError` for words or repeats that do not fit.
     """
 
     name: ClassVar[str] = "longmemeval"
@@ -81,7 +81,11 @@ class LongMemEval:
         prompts, known = _prompts(), words(LABELS, self.words)
         return [
             decision(
-                prompts[rule(question)], known, question=question.text, reference=_reference(gold), reply=reply or ""
+                prompts[rule(question)],
+                known,
+                question=question.text,
+                reference=_reference(question, gold),
+                reply=reply or "",
             )
             for question, gold, reply in items
             if _without_model(question, gold, reply) is None
@@ -95,11 +99,12 @@ def _prompts() -> dict[str, Prompt]:
     }
 
 
-def _reference(gold: Gold) -> str:
-    return "\n".join(gold.rubric) or gold.answer or ""
+def _reference(question: Question, gold: Gold) -> str:
+    rubric, answer = "\n".join(gold.rubric), gold.answer or ""
+    return rubric or answer if rule(question) == "preference" else answer or rubric
 
 
 def _without_model(question: Question, gold: Gold, reply: str | None) -> Verdict | None:
-    if not _reference(gold):
+    if not _reference(question, gold):
         return Verdict(None, None, "failed")
     return None if reply is not None and reply.strip() else decided(False)

@@ -24,17 +24,19 @@ _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | 
 _UNOPENED = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _KEYS = r"label|verdict|judge?ment|decision|grade|result|rating|score|is_correct|correct|sufficient"
 _FIELD = re.compile(
-    rf"""(?:(?<![\w-])["'*]*(?:{_KEYS})|(?:^|[{{,])[\s"'*_#>-]*(?:final\s+)?answer)["'*]*\s*[:=]\s*["'*]*"""
+    rf"""(?:(?<![\w"'*-])["'*]*(?:{_KEYS})|(?:^|[{{,])[ \t"'*_#>-]*(?:final\s+)?answer)["'*]*\s*[:=]\s*["'*]*"""
     r"""(?P<value>[^"'*{},\n]+?)\s*(?P<end>["'*,}\n]|\Z)""",
     re.IGNORECASE | re.MULTILINE,
 )
+_FLOOD = re.compile(r"""[\s"'*_#>-]{50,}""")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _ADDRESSED = re.compile(r"\A[\s*_#>-]*([^\W\d_]+)[*_]*\s*(?:[.,:;!)—–-]|\Z)")
-_GRADE = re.compile(r"-?(?:\d+(?:\.\d+)?|\.\d+)(?![\d/%]|\.\d)")
+_GRADE = re.compile(r"(-?(?:\d+(?:\.\d+)?|\.\d+))(?P<more>[\d/%]|[.,]\d|\s*(?:or\b|to\b|[-–—]\s*\.?\d))?")
+_ITEM = re.compile(r"\d+[.)]\s+\w")
 _BRACKETS = re.compile(r"\[\s*(?:\d+\s*(?:,\s*\d+\s*)*,?\s*)?\]")
 
-_NEGATIONS = frozenset(("not", "never", "neither", "hardly"))
+_NEGATIONS = frozenset(("not", "never", "neither", "nor", "hardly"))
 _SAID_OF = frozenset(
     ("is", "are", "was", "were", "be", "as", "it", "answer", "reply", "response", "evidence", "but", "yet", *_NEGATIONS)
 )
@@ -63,55 +65,74 @@ def words(labels: Sequence[str], own: str) -> Words:
 def label(text: str | None, known: Words, *, cut: bool = False) -> str | None:
     """The one label that `text` says, or None.
 
-    In this order: labelled fields (JSON with any quotes, in a fence, after prose, `Label: x`); a first or last
-    line that is a label alone; a first word set off from what follows ("Yes, because …"); the labels said in
-    sentences ("the answer is not correct"), unless one is hedged. Where two disagree within a step, or a first word
-    with a later sentence, it is None. Thoughts in `<think>` count for nothing. `cut`: the reply stopped at its
-    token limit, and only its closed fields and its beginning count.
+    In this order: labelled fields (JSON with any quotes, in a fence, after prose, `Label: x`); a last line that is a
+    label alone; a first line that is, or a first word set off from what follows ("Yes, because …"); the labels said in
+    sentences ("the answer is not correct"), unless one is hedged or asked. Where two disagree within a step, the first
+    line with the last, or a beginning with a later sentence, it is None. Thoughts in `<think>` count for nothing.
+    `cut`: the reply stopped at its token limit, and only its closed fields and its beginning count.
     """
     said = _without_thoughts(text)
     lines = [line for line in said.splitlines() if _WORD.search(line)]
     if not lines:
         return None
-    for found in (
-        [_exact(value, known) for value in _fields(said, cut=cut)],
-        [_exact(line, known) for line in (lines[0], lines[0] if cut else lines[-1])],
-    ):
-        told = {name for name in found if name is not None}
-        if told:
-            return told.pop() if len(told) == 1 else None
-    first, later = _addressed(said, known), set() if cut else _in_sentences(said, known)
+    alone, last = _exact(lines[0], known), None if cut else _exact(lines[-1], known)
+    values = _fields(said, cut=cut)
+    told = {name for value in values if (name := _exact(value, known))}
+    if told:
+        told |= {name for value in values if (name := _begun(value, known))}
+    elif last:
+        told = {last, alone or last}
+    if told:
+        return told.pop() if len(told) == 1 else None
+    first = alone or _addressed(said, known)
+    later = set() if cut else _in_sentences("\n".join(lines[1:]) if alone else said, known)
+    if alone:
+        later.discard(None)  # a label on a line of its own is sure, whatever is doubted behind it
     if first is not None:
         return first if later <= {first} else None
     return later.pop() if len(later) == 1 else None
 
 
 def grade(text: str | None, allowed: Sequence[float], *, cut: bool = False) -> float | None:
-    """The one grade of `allowed` that `text` gives, or None: in a labelled field, else on the last or first line."""
+    """The one grade of `allowed` that `text` gives, or None: in a labelled field, else on the last or first line.
+
+    The number of an item in a list is no grade, and "0 or 1" and "0,5" are none. Of a reply that was `cut` the first
+    line counts where it was ended: a 0 may have been the beginning of 0.5.
+    """
     said = _without_thoughts(text)
     lines = [line.strip(" \t*_#`\"'") for line in said.splitlines()]
     lines = [line for line in lines if line]
-    for places in (_fields(said, cut=cut), [] if cut else lines[-1:], lines[:1]):
-        found = {float(number[0]) for place in places if (number := _GRADE.match(place.strip()))}
+    ends = (lines[:-1][:1],) if cut else (lines[-1:], lines[:1])
+    for places in (_fields(said, cut=cut), *([line for line in end if not _ITEM.match(line)] for end in ends)):
+        numbers = [number for place in places if (number := _GRADE.match(place.strip()))]
+        found = {float(number[1]) for number in numbers}
         if found:
-            return found.pop() if len(found) == 1 and found <= set(allowed) else None
+            sure = len(found) == 1 and found <= set(allowed) and not any(number["more"] for number in numbers)
+            return found.pop() if sure else None
     return None
 
 
 def order(text: str | None, items: int) -> tuple[int, ...] | None:
     """The last bracketed list of whole numbers in `text`, each in [0, items], or None. 0 is an item of no rank.
 
-    A repeated number counts where it is first said.
+    A repeated number counts where it is first said. A line of several brackets that ends with a single number is no
+    list: "[2] > [1] > [3]".
     """
-    found = _BRACKETS.findall(_without_thoughts(text))
-    numbers = [int(each) for each in re.findall(r"\d{1,6}", found[-1])] if found else [items + 1]
-    if any(each > items for each in numbers):
+    said = _without_thoughts(text)
+    found = list(_BRACKETS.finditer(said))
+    if not found:
+        return None
+    numbers = [int(each) for each in re.findall(r"\d{1,6}", found[-1][0])]
+    beside = len(found) > 1 and "\n" not in said[found[-2].end() : found[-1].start()]
+    if any(each > items for each in numbers) or (beside and len(numbers) == 1):
         return None
     return tuple(each for place, each in enumerate(numbers) if each == 0 or each not in numbers[:place])
 
 
 def _without_thoughts(text: str | None) -> str:
-    return _UNOPENED.sub("", _THOUGHT.sub("", text or "")).strip()
+    """What is said, floods of blanks and marks shortened: the patterns' time grows with the square of one."""
+    said = _UNOPENED.sub("", _THOUGHT.sub("", text or ""))
+    return _FLOOD.sub(lambda found: "\n" if "\n" in found[0] else " ", said).strip()
 
 
 def _fields(text: str, *, cut: bool) -> list[str]:
@@ -129,6 +150,17 @@ def _exact(text: str, known: Words) -> str | None:
     return _opposite(name, known) if negated else name
 
 
+def _begun(text: str, known: Words) -> str | None:
+    """The label whose word `text` begins with, as "insufficient or uncertain" does; everyday words say nothing."""
+    first = _WORD.search(text)
+    return _exact(first[0], known) if first and _tells(first[0]) else None
+
+
+def _tells(word: str) -> bool:
+    """Whether a label's word says the label in a sentence too; a letter, such as A, does not."""
+    return len(word) > 1 and word.lower() not in _EVERYDAY
+
+
 def _opposite(name: str | None, known: Words) -> str | None:
     """What denying a label says: the other of a pair; of three, the second for the first, else nothing sure."""
     first, second, *more = known
@@ -142,10 +174,11 @@ def _addressed(text: str, known: Words) -> str | None:
 
 
 def _in_sentences(text: str, known: Words) -> set[str | None]:
-    """Every label that sentences say; None among them where one hedges or denies what has no opposite."""
+    """Every label that sentences say, not those that ask; None where one hedges or denies what has no opposite."""
     said: set[str | None] = set()
     for sentence in _SENTENCE.split(text):
-        found = _said_in(_WORD.findall(sentence), known)
+        asked = sentence.rstrip(" *_\"'").endswith("?")
+        found = set() if asked else _said_in(_WORD.findall(sentence), known)
         said |= {None} if found and _HEDGES.search(sentence) else found
     return said
 
@@ -153,17 +186,19 @@ def _in_sentences(text: str, known: Words) -> set[str | None]:
 def _said_in(sentence: Sequence[str], known: Words) -> set[str | None]:
     """The labels of one sentence's words.
 
-    A word in capitals counts unless its neighbour is in capitals too; any other only where it is said *of*
-    something: "is correct", not "the correct answer".
+    A word in capitals counts unless the one before it is in capitals too and no label; any other only where it is
+    said *of* something: "is correct", not "the correct answer".
     """
-    telling = {word.lower(): name for name, same in known.items() for word in same if word.lower() not in _EVERYDAY}
+    telling = {word.lower(): name for name, same in known.items() for word in same if _tells(word)}
     found: set[str | None] = set()
     for place, word in enumerate(sentence):
         if word.lower() not in telling:
             continue
         before = [each.lower() for each in sentence[:place] if each.lower() not in _ADVERBS][-2:]
         denied = any(each in _NEGATIONS or each.endswith(("n't", "n’t")) for each in before)
-        shouted = word.isupper() and not (place > 0 and sentence[place - 1].isupper())
+        shouted = word.isupper() and (
+            place == 0 or sentence[place - 1].lower() in telling or not sentence[place - 1].isupper()
+        )
         if denied or shouted or (before and before[-1] in _SAID_OF):
             name = telling[word.lower()]
             found.add(_opposite(name, known) if denied else name)

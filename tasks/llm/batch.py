@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -193,8 +194,7 @@ def _collected(post: Post, held: Submissions, item: Submission) -> list[dict[str
         sleep(post.policy.poll_s)
     files = [name for name in (batch.output_file_id, batch.error_file_id) if name]
     texts = [post.do(partial(_text, post, name)) for name in files]
-    lines = [json.loads(line) for text in texts for line in text.splitlines() if line.strip()]
-    replies = {line["custom_id"]: _reply(post, line) for line in lines}
+    replies = {line["custom_id"]: _reply(post, line) for text in texts for line in _lines(text)}
     missing = Reply(None, "failed", error=f"not answered by a batch that {batch.status}")
     rows = [to_row(call, replies.get(call["request"], missing)) for call in item.calls]
     reasons = {row["error"] for row in rows}
@@ -206,6 +206,15 @@ def _collected(post: Post, held: Submissions, item: Submission) -> list[dict[str
 
 def _text(post: Post, file: str) -> str:
     return str(post.client.files.content(file).text)
+
+
+def _lines(text: str) -> Iterator[dict[str, Any]]:
+    """The objects of a file, one a line; a line that is none answers nothing. JSON may hold U+2028, which ends none."""
+    for line in text.split("\n"):
+        with suppress(ValueError):
+            said = json.loads(line)
+            if isinstance(said, dict) and isinstance(said.get("custom_id"), str):
+                yield said
 
 
 def _reply(post: Post, line: dict[str, Any]) -> Reply:

@@ -61,7 +61,10 @@ class Budget:
             return True
 
     def settle(self, estimate: float | None, cost: float | None) -> None:
-        """Replace a held estimate with what the call did cost; a call without a reply costs nothing known."""
+        """Replace a held estimate with what the call did cost, None without a reply.
+
+        Where an endpoint counts no tokens that is the estimate, or no bound would ever be met.
+        """
         with self._lock:
             self._held -= estimate or 0.0
             self.cost += cost or 0.0

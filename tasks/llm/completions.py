@@ -5,6 +5,11 @@ from typing import Any
 from tasks.llm.faults import Malformed
 from tasks.llm.model import Outcome, Reply
 
+_CUT = ("length", "max_tokens", "model_length")
+"""How endpoints say that a reply was cut at its token limit."""
+_MOST = 1e30
+_MOST_TOKENS = 2**31
+
 
 def parse(body: Any) -> Reply:
     """The reply in a body as the endpoint sent it, without cost and latency.
@@ -16,7 +21,7 @@ def parse(body: Any) -> Reply:
     message = choice.get("message") if choice else None
     finish = choice.get("finish_reason") if choice else None
     if not isinstance(message, dict) or not isinstance(finish, str) or finish == "error":
-        raise Malformed
+        raise Malformed(body.get("error") if isinstance(body, dict) else None)
     text, status, error = _outcome(message, finish)
     used = body.get("usage") if isinstance(body.get("usage"), dict) else {}
     return Reply(
@@ -34,7 +39,7 @@ def _outcome(message: dict[str, Any], finish: str) -> tuple[str | None, Outcome,
     text, refusal = _text(message.get("content")), _text(message.get("refusal"))
     if refusal or finish == "content_filter":
         return refusal or text, "refused", "content filter" if finish == "content_filter" else None
-    if finish == "length":
+    if finish in _CUT:
         return text, "truncated", None
     if text is None or not text.strip():
         return None, "failed", "the reply is empty"
@@ -58,8 +63,14 @@ def _alternatives(choice: Any) -> tuple[tuple[str, float], ...] | None:
     first = _first(held.get("content")) if isinstance(held, dict) else None
     if first is None or not isinstance(first.get("top_logprobs"), list):
         return None
-    pairs = [(_text(item.get("token")), item.get("logprob")) for item in first["top_logprobs"]]
-    known = [(token, float(value)) for token, value in pairs if token and isinstance(value, int | float)]
+    items = [item for item in first["top_logprobs"] if isinstance(item, dict)]
+    pairs = [(_text(item.get("token")), item.get("logprob")) for item in items]
+    # Some servers list a token of probability 0, with -Infinity: it counts as one that is not listed.
+    known = [
+        (token, float(value))
+        for token, value in pairs
+        if token and isinstance(value, int | float) and -_MOST < value < _MOST
+    ]
     return tuple(sorted(known, key=lambda pair: -pair[1]))
 
 
@@ -68,4 +79,4 @@ def _first(items: object) -> dict[str, Any] | None:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None

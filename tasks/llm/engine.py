@@ -182,16 +182,18 @@ class Engine:
                 await job.pause(rest)
             while not job.budget.reserve(request.model.name, guess):
                 await job.pause(_SETTLING_S)
-            started, paid = monotonic(), None
+            started, spent = monotonic(), None
             try:
                 outcome = await endpoint.send(request.model, body)
                 if isinstance(outcome, Reply):
                     paid = cost(held, outcome.prompt_tokens, outcome.completion_tokens)
+                    spent = guess if paid is None else paid
                     outcome = replace(outcome, cost=paid, latency_s=monotonic() - started)
-                    lane.well(tokens, (outcome.prompt_tokens or 0) + (outcome.completion_tokens or 0))
+                    counted = (outcome.prompt_tokens, outcome.completion_tokens)
+                    lane.well(tokens, sum(count for count in counted if count is not None) if any(counted) else tokens)
                 return started, outcome
             finally:
-                job.budget.settle(guess, paid)
+                job.budget.settle(guess, spent)
         finally:
             lane.leave()
 

@@ -31,7 +31,11 @@ class Fault:
 
 
 class Malformed(Exception):
-    """A body of a successful reply that is not a chat completion."""
+    """A body of a successful reply that is not a chat completion; `error`: what some gateways put into it instead."""
+
+    def __init__(self, error: Any = None) -> None:
+        self.error: dict[str, Any] = error if isinstance(error, dict) else {}
+        super().__init__()
 
 
 def fault(error: Exception, key: str) -> Fault:
@@ -40,7 +44,10 @@ def fault(error: Exception, key: str) -> Fault:
     import openai
 
     if isinstance(error, openai.APIStatusError):
-        return _status(error, key)
+        wait_s, body = _wait(error.response.headers), error.body
+        return _status(error.status_code, error.code, error.type, wait_s, body, key)
+    if isinstance(error, Malformed) and isinstance(status := error.error.get("code"), int):
+        return _status(status, None, error.error.get("type"), None, error.error, key)
     if isinstance(error, openai.APIConnectionError) and not isinstance(error.__cause__, httpx2.ReadTimeout):
         return Fault("the connection failed", again=True)
     if isinstance(error, TimeoutError | openai.APITimeoutError):
@@ -50,16 +57,16 @@ def fault(error: Exception, key: str) -> Fault:
     raise error
 
 
-def _status(error: Any, key: str) -> Fault:
-    status, code = error.status_code, _word(error.code, key) or _word(error.type, key)
-    no_credit = status == 402 or code in _NO_CREDIT
+def _status(status: int, code: object, kind: object, wait_s: float | None, body: object, key: str) -> Fault:
+    word = _word(code, key) or _word(kind, key)
+    no_credit = status == 402 or word in _NO_CREDIT
     return Fault(
-        reason(status, code, key),
+        reason(status, word, key),
         again=(status in _PASSING or status >= 500) and not no_credit,
         hopeless=status in (401, 402, 403, 404) or no_credit,
         slow_down=status in (429, 503) and not no_credit,
-        wait_s=_wait(error.response.headers),
-        said=_said(error, key),
+        wait_s=wait_s,
+        said=_said(body, key),
     )
 
 
@@ -91,7 +98,6 @@ def _word(value: object, key: str) -> str:
     return text if _CODE.fullmatch(text) and key not in text else ""
 
 
-def _said(error: Any, key: str) -> str:
-    body = error.body if isinstance(error.body, dict) else {}
-    text = " ".join(str(body.get("message") or "").split())
+def _said(body: object, key: str) -> str:
+    text = " ".join(str(body.get("message") or "").split()) if isinstance(body, dict) else ""
     return (text.replace(key, "***") if key else text)[:200]

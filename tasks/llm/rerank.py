@@ -4,9 +4,10 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import count
 from threading import BoundedSemaphore
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from storage.digests import digest
@@ -18,6 +19,7 @@ from tasks.llm.keys import address, key, shown
 from tasks.llm.model import Message, Model, Reply, Request
 from tasks.llm.once import once
 from tasks.llm.patience import PATIENCE, GaveUp, Policy, patiently
+from tasks.llm.prices import cost, price
 from tasks.llm.rows import from_row, to_call, to_row
 
 
@@ -96,14 +98,24 @@ def _known(lake: str, request: Request) -> Reply | None:
 
 def _asked(lake: str, model: Model, request: Request, dialect: Dialect, size: int, policy: Policy) -> Reply:
     url, secret, budget = address(model.base_url), key(model), in_force(lake)
-    attempts = count(1)
+    attempts, listed = count(1), price(model, datetime.now(UTC).date())
+    guess = cost(listed, request.characters / 4, 0.0)
 
     def call() -> Reply:
-        attempt = next(attempts)
-        budget.reserve(model.name, None)
-        start, body = monotonic(), json.loads(request.messages[0].content)
-        said = _client(url, secret).post(dialect.path, cast_to=object, body=body, options={"timeout": model.timeout_s})
-        return replace(_reply(said, dialect, size), latency_s=monotonic() - start, attempts=attempt)
+        attempt, spent = next(attempts), None
+        while not budget.reserve(model.name, guess):
+            sleep(_SETTLING_S)
+        try:
+            start, body = monotonic(), json.loads(request.messages[0].content)
+            said = _client(url, secret).post(
+                dialect.path, cast_to=object, body=body, options={"timeout": model.timeout_s}
+            )
+            reply = _reply(said, dialect, size)
+            paid = cost(listed, reply.prompt_tokens, reply.completion_tokens)
+            spent = guess if paid is None else paid
+            return replace(reply, cost=paid, latency_s=monotonic() - start, attempts=attempt)
+        finally:
+            budget.settle(guess, spent)
 
     with _places(url, model.concurrency):
         try:
@@ -152,3 +164,6 @@ def _client(url: str, secret: str) -> Any:
 @once
 def _places(url: str, most: int) -> BoundedSemaphore:
     return BoundedSemaphore(most)
+
+
+_SETTLING_S = 0.02

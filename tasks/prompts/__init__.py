@@ -58,13 +58,14 @@ class Prompt:
         return self.render(**{name: text for name, text in offered.items() if name in self.variables})
 
 
-def load(topic: str, name_or_path: str, offers: Iterable[str] | None = None) -> Prompt:
+def load(topic: str, name_or_path: str, offers: Iterable[str] | None = None, needs: Iterable[str] = ()) -> Prompt:
     """The prompt shipped as `tasks/prompts/<topic>/<name>.md`, or in the text file at a path.
 
     Sections begin with a line `## system`, `## user` or `## assistant`; a file without sections is one user
     message. Placeholders are written `{{name}}`. `offers`: the variables that the caller can fill; None accepts
-    any. Raises `InputError` for a missing, empty or undecodable file, text before the first section, and a
-    placeholder that is not offered.
+    any. `needs`: those without which nothing sensible is asked. Raises `InputError` for a missing, empty or undecodable
+    file, text before the first section, a placeholder that is not offered and one that is needed and not there: a
+    published prompt may write `{name}`, which would be sent as it stands.
     """
     prompt = Prompt(name_or_path, _parts(_read(topic, name_or_path), name_or_path))
     unknown = prompt.variables - set(offers) if offers is not None else frozenset()
@@ -73,6 +74,9 @@ def load(topic: str, name_or_path: str, offers: Iterable[str] | None = None) -> 
             f"prompt {name_or_path}: variables among {', '.join(sorted(offers or ()))} expected, "
             f"{', '.join(sorted(unknown))} found"
         )
+    if lacking := sorted(set(needs) - prompt.variables):
+        places = ", ".join(f"{{{{{name}}}}}" for name in lacking)
+        raise InputError(f"prompt {name_or_path}: a place for {places} expected, none found; write it so in the file")
     return prompt
 
 

@@ -67,7 +67,7 @@ class Blinded:
         ]
 
     def _prompt(self) -> Prompt:
-        return load("sufficiency", self.prompt, OFFERS)
+        return load("sufficiency", self.prompt, OFFERS, needs=("question", "evidence"))
 
 
 def _shown(exhibit: Exhibit) -> dict[str, str]:

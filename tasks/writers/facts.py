@@ -128,7 +128,7 @@ class Facts:
         return [held[at : at + self.batch] for held in sessions for at in range(0, len(held), self.batch)]
 
     def _prompt(self) -> Prompt:
-        return load("writing", self.prompt, OFFERS)
+        return load("writing", self.prompt, OFFERS, needs=("messages",))
 
 
 class Memory:
