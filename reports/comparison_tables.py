@@ -36,17 +36,13 @@ def paired_tables(results: Results, statistics: Statistics, comparisons: Compare
 
 
 def kinds_table(results: Results, statistics: Statistics, comparisons: Compared) -> Table | None:
-    """The declared pair by kind of question; None without one."""
+    """The declared pair by kind of question, those of which a question is defined for both; None without a pair."""
     if not results.primary:
         return None
     baseline, arm = results.primary
     (measure,) = (each for each in statistics.measures if each.name == results.metric)
-    kinds = [
-        kind for kind in dict.fromkeys(results.kinds) if Contrast(arm, baseline, kind, measure.name) in comparisons
-    ]
-    rows = [
-        Row(kind, "", False, paired_cells(comparisons[Contrast(arm, baseline, kind, measure.name)])) for kind in kinds
-    ]
+    found = {kind: comparisons.get(Contrast(arm, baseline, kind, measure.name)) for kind in results.kinds}
+    rows = [Row(kind, "", False, paired_cells(own)) for kind, own in found.items() if own and own.difference.n]
     block = Block(f"{arm} against {baseline}", tuple(rows), verbatim=True)
     return Table(f"{_caption(results, measure)} by kind of question", PAIRED_HEADS, (block,), "Kind")
 
