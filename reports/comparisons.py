@@ -192,7 +192,8 @@ def _flipped(
     flipped = np.full(values.shape[1], np.nan)
     flipped[~counted] = sign_flip(values[:, ~counted], samples=results.samples, rng=rng)
     codes = np.unique(clusters)
-    sums = np.array([np.nansum(values[clusters == code], axis=0) for code in codes]).reshape(len(codes), values.shape[1])
+    summed = [np.nansum(values[clusters == code], axis=0) for code in codes]
+    sums = np.array(summed).reshape(len(codes), values.shape[1])  # also of no question
     return flipped, sign_flip(sums, samples=results.samples, rng=rng)
 
 

@@ -230,7 +230,10 @@ def _ceiling(statistics: Statistics, group: BudgetGroup) -> Iterator[str]:
 
 def _intervals(found: Estimate, show: Callable[[float | None], str]) -> list[str]:
     """Both intervals in words, but one of no width, as in the tables: there resampling cannot show any uncertainty."""
-    sides = [(found.low, found.high, ""), (found.cluster_low, found.cluster_high, f" over {found.clusters} conversations")]
+    sides = [
+        (found.low, found.high, ""),
+        (found.cluster_low, found.cluster_high, f" over {found.clusters} conversations"),
+    ]
     said = [
         f"{show(low).removesuffix(' %')} to {show(high).removesuffix(' %')}{over}"
         for low, high, over in sides
