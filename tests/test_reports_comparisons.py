@@ -40,6 +40,19 @@ def test_equal_arms_differ_by_exactly_nothing() -> None:
     assert (found.p, found.cluster_p, found.verdict, found.d_z, found.detectable) == (1.0, 1.0, "equal", None, None)
 
 
+@pytest.mark.parametrize("without", ["questions", "overall", "audited"])
+def test_where_no_question_is_left_nothing_is_compared(without: str) -> None:
+    base = two_arms({"hybrid": [1.0, 0.0, 0.0, 1.0], "bm25": [1.0, 1.0, 0.0, 1.0]}, conversations=FOUR)
+    if without == "questions":
+        made = replace(base, questions=base.questions.clear(), cells=base.cells.clear())
+    elif without == "overall":
+        made = replace(base, apart=base.kinds)
+    else:
+        made = replace(base, wrong_labels=dict.fromkeys(base.questions["question_id"], "answer"))
+    found = of(made, subset=AUDITED if without == "audited" else EVERY)
+    assert (found.difference.n, found.p, found.cluster_p, found.holm, found.verdict) == (0, None, None, None, "unknown")
+
+
 def test_a_rate_has_the_exact_test_and_the_effect_sizes_of_rates() -> None:
     """9 won, 2 lost, 3 both, 6 neither."""
     hybrid = [0.0] * 9 + [1.0] * 2 + [1.0] * 3 + [0.0] * 6

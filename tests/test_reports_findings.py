@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from reports.comparisons import compare, verdict
@@ -57,6 +58,23 @@ def test_on_a_sealed_split_every_sentence_of_an_undeclared_comparison_says_explo
     assert len(marked) == 2
     assert marked[0].startswith("bm25@k10 hands over all gold turns most often")  # among three arms
     assert marked[1] == "Against hybrid@k10, mmr@k10 is shown to be below it."
+
+
+def test_each_arm_is_set_against_the_baseline_of_its_own_store() -> None:
+    rows = {"hybrid": [1.0, 1.0, 1.0, 0.0] * 10, "bm25": [1.0, 0.0] * 20}
+    one = two_arms(rows, conversations=[f"c{i % 8}" for i in range(40)])
+    arms = [*one.arms, *(replace(arm, label=f"{arm.label}:facts", store="facts") for arm in one.arms)]
+    two = replace(one, arms=arms, cells=pl.concat([one.cells, one.cells.with_columns(pl.col("arm") + ":facts")]))
+    text = said(two, "result")
+    assert "Against hybrid@k10:facts, bm25@k10:facts is not shown to differ from it." in text
+    assert "Against hybrid@k10, " not in text
+
+
+def test_an_interval_without_width_is_not_said() -> None:
+    text = said(two_arms({"hybrid": [1.0] * 6, "bm25": [1.0] * 6}, conversations=list("aabbcc")), "result")
+    assert "hybrid@k10 hands over all gold turns on 100.0 % of 6 questions; no ranking is given." in text
+    assert "difference 0.0 points (p = 1, exact McNemar" in text
+    assert "95 % interval" not in text
 
 
 def test_an_interval_that_includes_zero_concludes_nothing() -> None:
