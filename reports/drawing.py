@@ -109,10 +109,10 @@ def scale_of(series: Sequence[str], cycle: tuple[Any, ...]) -> alt.Scale:
     return alt.Scale(domain=list(series), range=[cycle[i % len(cycle)] for i in range(len(series))])
 
 
-def legend_of(series: Sequence[str]) -> alt.Legend:
-    """Beside the plot, in two columns where there are many series."""
-    columns = 1 if len(series) <= SIDE_BY_SIDE else 2
-    return alt.Legend(title=None, orient="right", columns=columns, symbolOpacity=1, symbolFillColor="transparent")
+def legend_of(series: Sequence[str], below: bool = False) -> alt.Legend:
+    """Beside the plot, in two columns where there are many series, or below it, in four."""
+    orient, columns = ("bottom", 4) if below else ("right", 1 if len(series) <= SIDE_BY_SIDE else 2)
+    return alt.Legend(title=None, orient=orient, columns=columns, symbolOpacity=1, symbolFillColor="transparent")
 
 
 def over_the_plot(title: str) -> alt.TitleParams:

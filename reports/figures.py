@@ -148,9 +148,10 @@ def _coverage_panel(
     x = alt.X("budget:N", sort=budgets, title=None, axis=alt.Axis(labelAngle=0, ticks=False))
     y = alt.Y("value:Q", title=None, scale=shares, axis=alt.Axis(format="%", tickCount=5))
     base = alt.Chart(at, title=title).encode(x=x, detail="part:N")
-    colour = alt.Color("series:N", sort=series, scale=scale_of(series, COLOURS), legend=legend_of(series))
+    legend = legend_of(series, below=len(budgets) > 3)  # beside wider panels a page would cut it
+    colour = alt.Color("series:N", sort=series, scale=scale_of(series, COLOURS), legend=legend)
     dash = alt.StrokeDash("series:N", sort=series, scale=scale_of(series, DASHES), legend=None)
-    shape = alt.Shape("series:N", sort=series, scale=scale_of(series, SHAPES), legend=legend_of(series))
+    shape = alt.Shape("series:N", sort=series, scale=scale_of(series, SHAPES), legend=legend)
     wide = at.filter(pl.len().over("part") > 1).filter(pl.lit(len(series) <= BANDS))
     lone = at.filter(pl.len().over("part") == 1)
     band = alt.Chart(wide).mark_area(opacity=0.1).encode(x=x, y="low:Q", y2="high:Q", color=colour, detail="part:N")

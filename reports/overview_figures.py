@@ -112,7 +112,7 @@ def _cost_panel(data: pl.DataFrame, title: str) -> alt.HConcatChart:
         others.mark_point(size=32, color="#888888", opacity=0.75, strokeWidth=1.2),
         leading.mark_line(color=COLOURS[0], interpolate="step-after", strokeWidth=1.4, opacity=0.7),
         leading.mark_point(size=52, color=COLOURS[0], filled=True, opacity=1),
-        leading.mark_text(dx=-8, dy=-8, fontSize=11, fontWeight=600, color="currentColor").encode(text="front:Q"),
+        *(_numbers(leading, odd, away) for odd, away in ((1, -8), (0, 9))),  # on both free sides of the steps in turn
     ).properties(width=300, height=320)
     named = front.select("front", text=pl.format("{}  {}", "front", "arm"))
     key = alt.Chart(named).mark_text(align="left", fontSize=11, color="currentColor", limit=230)
@@ -122,6 +122,12 @@ def _cost_panel(data: pl.DataFrame, title: str) -> alt.HConcatChart:
         key.encode(y=rows, x=alt.value(0), text="text:N").properties(width=210, height=alt.Step(KEY_STEP)),
         spacing=8,
     )
+
+
+def _numbers(leading: alt.Chart, odd: int, away: int) -> alt.Chart:
+    """The places on the front that are odd, or else even, `away` points right of and below theirs."""
+    text = leading.mark_text(dx=away, dy=away, fontSize=11, fontWeight=600, color="currentColor")
+    return text.encode(text="front:Q").transform_filter(f"datum.front % 2 == {odd}")
 
 
 def _forest(results: Results, statistics: Statistics, comparisons: Mapping[Contrast, Comparison]) -> Figure | None:
