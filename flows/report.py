@@ -45,6 +45,7 @@ from tasks.judges import JUDGES
 from tasks.plan import Plan
 from tasks.provenance import code
 from tasks.sealed import Unsealing
+from tasks.sources import BUNDLED, BUNDLED_WORDS
 
 
 def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> dict[str, Any]:
@@ -162,6 +163,7 @@ def results(protocol: Protocol, plan: Plan, dataset: Dataset, seconds: Mapping[s
         metric=_measure(first.metric) if first else "complete_evidence",
         wrong_labels=labels(protocol, plan),
         calibrations=_calibrations(plan),
+        data=BUNDLED_WORDS if protocol.data.path in BUNDLED else "",
     )
 
 

@@ -31,7 +31,6 @@ from tasks.ingest import ingest
 from tasks.judges import JUDGES
 from tasks.plan import Plan
 from tasks.sealed import Unsealing
-from tasks.sources import BUNDLED
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 
 LABELS = {"sufficient": 1.0, "insufficient": 0.0}
@@ -63,7 +62,7 @@ def tables(
     folder = out or Lake(lake).reports / f"{protocol.name}-tables"
     summary = {
         "Run": protocol.name,
-        "Benchmark": protocol.data.benchmark,
+        "Benchmark": ran.results.reads,
         "Questions": f"{ran.results.questions.height:,}",
         "Arms": f"{len(ran.results.arms):,}",
         "Answerer": ran.answerer,
@@ -118,7 +117,6 @@ def _ran(protocol: Protocol, lake: str, unsealing: Unsealing | None, bench: dict
         models=models,
         bench=bench,
         pursuit=_pursuit(protocol, plan),
-        data="a bundled sample" if data.path in BUNDLED else "",
     )
 
 

@@ -35,7 +35,7 @@ def _before_and_after(results: Results, found: Sequence[Completed]) -> Table:
     ]
 
     def row(own: Completed) -> Row:
-        said = published().of(published().completion, results.benchmark, own.arm)
+        said = published().of(published().completion, results.reads, own.arm)
         cells = [Shown(f"{own.first_records:.1f}")]
         for measure in ("gold_hit", "complete_evidence"):
             cells += [share(own.before[measure]), share(own.after[measure]), gain(own.gained[measure])]
@@ -69,7 +69,7 @@ def _budget_points(results: Results, series: Sequence[Sequence[Completed]]) -> T
     ]
 
     def row(own: Completed) -> Row:
-        said = published().of(published().budgets, results.benchmark, own.arm)
+        said = published().of(published().budgets, results.reads, own.arm)
         calls, records = realised[own.arm.label]
         shown = (Shown(_decimals(calls)), Shown(_decimals(records)))
         shares = (share(own.after["gold_hit"]), share(own.after["complete_evidence"]))

@@ -123,7 +123,7 @@ def _summary(results: Results) -> list[Fact]:
     conversations = results.questions["conversation_id"].n_unique()
     return [
         Fact("Run", results.name),
-        Fact("Benchmark", results.benchmark),
+        Fact("Benchmark", results.reads),
         Fact("Split", results.split),
         Fact("Questions", f"{results.questions.height:,} in {conversations:,} conversations"),
         Fact("Arms", f"{len(results.arms):,}"),

@@ -77,6 +77,7 @@ class Results:
     benchmark's questions, also those that this run does not ask. `calibrations`: judge → its errors on planted replies,
     of judges that were measured on all of them. `sealing`: under what a sealed split was opened, None for an open one.
     `reuse`: counts of states, cells, answers and verdicts and what sharing saved. `timings`: stage → seconds.
+    `data`: what the run reads where that is not the benchmark itself; no number of it may stand beside a paper's.
     """
 
     name: str
@@ -106,3 +107,9 @@ class Results:
     metric: str = "complete_evidence"
     wrong_labels: Mapping[str, str] = field(default_factory=dict)
     calibrations: Mapping[str, Errors] = field(default_factory=dict)
+    data: str = ""
+
+    @property
+    def reads(self) -> str:
+        """The benchmark, or what the run reads instead of it."""
+        return self.data or self.benchmark
