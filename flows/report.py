@@ -75,6 +75,7 @@ def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> 
         "offline": found.offline,
         "headline": _headline(paths["main"], found),
         "comparable": comparable(protocol, plan),
+        "identity": dict(found.identity),
     }
     if found.sealing and plan.unsealing:
         summary |= {"look": plan.unsealing.look, "sealing": found.sealing.lines()}
