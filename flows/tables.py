@@ -29,7 +29,7 @@ from tasks.answerers import ANSWERERS
 from tasks.encoders import ENCODERS
 from tasks.ingest import ingest
 from tasks.judges import JUDGES
-from tasks.plan import Plan
+from tasks.plan import Plan, StorePlan
 from tasks.sealed import Unsealing
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 
@@ -114,10 +114,18 @@ def _ran(protocol: Protocol, lake: str, unsealing: Unsealing | None, bench: dict
         answerer=_named(plan.answerer, models),
         offline_answers=answerer.offline,
         encoders={store.name: _encoder(store.encoder) for store in plan.stores},
+        stores={store.name: _store(store) for store in plan.stores},
         models=models,
         bench=bench,
         pursuit=_pursuit(protocol, plan),
     )
+
+
+def _store(store: StorePlan) -> str:
+    """A store's writer in the words of the papers, for which turns as they were said are flat turns."""
+    if store.pools:
+        return "imported candidates"
+    return f"flat {store.writer}" if store.writer.startswith("turns") else store.writer
 
 
 def _encoder(form: str) -> str:
