@@ -25,7 +25,8 @@ class Ran:
     `sufficiency`: `arm, question_id: String`, `sufficient: Float64?` (uncertain or not judged is null). `judge`: the
     verdicts' first judge that asks a model, `panel` the sufficiency judges where they ask one, empty where none does.
     `answerer`: its printed form with its model's name. `encoders`: store → encoder. `stores`: store → how it is made.
-    `models`: alias → model. `bench`: what `suffice bench readers --json` printed; `pursuit`: numbers.csv of `suffice analyse pursuit`.
+    `models`: alias → model. `bench`: what `suffice bench readers --json` printed; `pursuit`: numbers.csv of `suffice
+    analyse pursuit`.
     """
 
     results: Results
