@@ -95,6 +95,7 @@ def test_filters_find_what_the_frames_hold(page: Any, results: Results) -> None:
     page.select_option("#outcome", "2")
     complete = expected(results, arm, complete_evidence=1.0)
     assert listed(page) == complete and 0 < len(complete) < results.questions.height
+    assert page.is_disabled("#relation")  # a relation to no other arm
     page.select_option("#other", label=other)
     page.select_option("#relation", "above")
     both = results.cells.filter(arm=other).drop_nulls("complete_evidence")
