@@ -267,6 +267,12 @@ def test_every_link_of_both_pages_leads_somewhere(page: Any, folder: Path) -> No
     assert page.url == (folder / "report.html").as_uri()
 
 
+def test_tables_scroll_by_themselves_and_never_the_page(page: Any, folder: Path) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto((folder / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
 def test_every_control_has_a_label(page: Any) -> None:
     script = "() => [...document.querySelectorAll('input, select')].filter((c) => !c.labels.length).map((c) => c.id)"
     assert page.evaluate(script) == []
