@@ -47,6 +47,7 @@ CONFIG: Mapping[str, Any] = {
         "titleFontWeight": "normal",
         "labelLimit": 320,
     },
+    "axisLeft": {"labelPadding": 7},  # a point at the axis must not reach into its label
     "title": {"color": "currentColor", "fontSize": 12, "fontWeight": 600, "anchor": "start", "offset": 10},
     "legend": {
         "labelColor": "currentColor",
