@@ -107,6 +107,14 @@ def test_the_declared_comparison_comes_first_and_again_without_wrong_labels() ->
     assert "1 are known to have a wrong gold answer and 1 more wrong gold turns alone" in said(made, "limit")
 
 
+def test_a_comparison_declared_on_a_metric_that_no_cell_has_concludes_nothing() -> None:
+    made = two_arms({"hybrid": [1.0, 0.0], "bm25": [1.0, 1.0]}, conversations="ab")
+    declared = replace(made, primary=("hybrid@k10", "bm25@k10"), metric="user_recall_any")
+    assert everything(declared)[0].text.endswith(
+        "no question in common on which both are measured, so nothing is concluded."
+    )
+
+
 def test_few_conversations_bound_their_own_p() -> None:
     assert "No p by conversation can be below 0.25." in said(build_results(), "limit")
     rows = {"hybrid": [1.0, 0.0] * 20, "bm25": [1.0, 1.0] * 20}
