@@ -162,6 +162,7 @@ def results(protocol: Protocol, plan: Plan, dataset: Dataset, seconds: Mapping[s
         mix_budgets=protocol.report.mix_budgets,
         primary=(first.against, first.arm) if first else (),
         metric=_measure(first.metric) if first else "complete_evidence",
+        secondary=[(each.arm, each.against, _measure(each.metric)) for each in protocol.comparisons[1:]],
         wrong_labels=labels(protocol, plan),
         calibrations=_calibrations(plan),
         data=BUNDLED_WORDS if protocol.data.path in BUNDLED else "",

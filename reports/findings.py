@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.comparisons import LEVEL, Comparison, Contrast, Verdict, verdict
+from reports.comparisons import DECLARED, LEVEL, SECONDARY, Comparison, Contrast, Verdict, declared, verdict
 from reports.grid import ALL
 from reports.limits import limits, listed
 from reports.rates import AUDITED, CITED
@@ -24,7 +24,7 @@ PHRASES: Mapping[str, tuple[str, str]] = {
     "evidence_recall": ("finds, of a question's gold turns,", "{} on average of {} questions"),
     "session_recall": ("finds, of a question's gold sessions,", "{} on average of {} questions"),
 }
-DECLARED = "declared comparison"
+TOPICS: Mapping[str, str] = {DECLARED: "declared comparison", SECONDARY: "declared beside it"}
 Pair = tuple[str, str]
 """An arm and another that it is compared with."""
 WITHOUT: Mapping[str, str] = {
@@ -53,7 +53,11 @@ def findings(
     `comparisons`: those of `reports.comparisons.compare`. A difference is shown only where no interval of it reaches 0
     and Holm's p is at most 0.05.
     """
-    found = [Finding("result", text, DECLARED) for text in _declared(results, comparisons)]
+    found = [
+        Finding("result", text, TOPICS[family])
+        for contrast, family in declared(results).items()
+        for text in _declared(contrast, comparisons)
+    ]
     for group in statistics.groups:
         said = _of_group(statistics, group, comparisons)
         found += [Finding("result", _marked(text, pairs, results), group.words) for text, pairs in said]
@@ -89,11 +93,8 @@ def chance(p: float | None) -> str:
     return f"= {p:.4f}" if p < 0.01 else f"= {p:.3f}" if p < 1 else "= 1"
 
 
-def _declared(results: Results, comparisons: Mapping[Contrast, Comparison]) -> Iterator[str]:
-    """The comparison that the protocol is about, on all questions and without known wrong labels."""
-    if not results.primary:
-        return
-    contrast = Contrast(results.primary[1], results.primary[0], ALL, results.metric)
+def _declared(contrast: Contrast, comparisons: Mapping[Contrast, Comparison]) -> Iterator[str]:
+    """A comparison that the protocol is about, on all questions and without known wrong labels."""
     whole = comparisons[contrast]
     yield from _compared(whole)
     for subset, words in WITHOUT.items():
@@ -101,9 +102,11 @@ def _declared(results: Results, comparisons: Mapping[Contrast, Comparison]) -> I
         if part is not None and part.difference.value is not None:
             changed = "" if part.verdict == whole.verdict else f" {_concluded(part)}"
             same = "" if changed else " The conclusion is the same."
+            p = f"{'Holm p' if part.tests > 1 else 'p'} {chance(part.holm)}"
+            said = [*_intervals(part.difference, points), p]
             yield (
                 f"{words}, {part.difference.n:,} are left and the difference is {points(part.difference.value)} points "
-                f"({'; '.join([*_intervals(part.difference, points), f'p {chance(part.holm)}'])}).{changed or same}"
+                f"({'; '.join(said)}).{changed or same}"
             )
 
 
@@ -155,7 +158,7 @@ def _against_baseline(
     if not compared:
         return
     pairs = [(each.contrast.arm, each.contrast.baseline) for each in compared]
-    if compared[0].family != "declared":
+    if compared[0].family not in TOPICS:
         yield from ((text, pairs[:1]) for text in _compared(compared[0]))
     for baseline in dict.fromkeys(own for _, own in pairs):  # one a store
         others = [each for each in compared[1:] if each.contrast.baseline == baseline]
@@ -187,7 +190,8 @@ def _compared(found: Comparison) -> Iterator[str]:
     said = _intervals(found.difference, points)
     if found.p is not None:
         name = "exact McNemar" if found.test == "mcnemar" else "sign-flip"
-        adjusted = f"Holm p {chance(found.holm)} among {found.tests} arms"
+        rivals = "comparisons" if found.family == SECONDARY else "arms"
+        adjusted = f"Holm p {chance(found.holm)} among {found.tests} {rivals}"
         said.append(f"{adjusted if found.tests > 1 else f'p {chance(found.p)}'}, {name}")
     if found.cluster_p is not None:
         said.append(f"by conversation p {chance(found.cluster_p)}")

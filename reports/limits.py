@@ -50,6 +50,7 @@ def _multiplicity(results: Results, comparisons: Mapping[Contrast, Comparison]) 
     families = {each.family: each.tests for each in comparisons.values() if each.contrast.subset == EVERY}
     if max(families.values(), default=0) > 1:
         alone = " The declared comparison stands alone and needs none." if results.primary else ""
+        alone += " Those declared beside it are a family of their own." if len(results.secondary) > 1 else ""
         yield (
             f"Holm's correction holds within a family: the arms against one baseline by one measure, or one pair's "
             f"kinds of questions. There are {len(families):,} families, and none is corrected for the others.{alone}"
