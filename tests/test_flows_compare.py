@@ -79,7 +79,7 @@ def test_what_else_two_runs_were_made_from_is_told_words_before_digests(tmp_path
         "candidates of turns: 200, minmax and 200, rrf",
         f"pool of turns: {'a' * 16} and {'b' * 16}",
     ]
-    assert "200, minmax in the first run, 200, rrf in the second" in page(found).read_text()
+    assert "200, minmax in the first run; 200, rrf in the second" in page(found).read_text()
 
 
 def test_an_unknown_run_or_field_is_refused(tmp_path: Path) -> None:
