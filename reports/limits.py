@@ -74,7 +74,9 @@ def _missing_cells(results: Results, statistics: Statistics) -> Iterator[str]:
         )
     short = {arm.label: statistics.estimates[Cell(arm.label, ALL, PRIMARY)].n for arm in results.arms}
     lacking = {label: with_gold - n for label, n in short.items() if n < with_gold}
-    if lacking:
+    if with_gold and list(lacking.values()) == [with_gold] * len(results.arms):
+        yield f"No cell of any arm is held for the {with_gold:,} questions with gold: nothing is measured yet."
+    elif lacking:
         alike = len(lacking) == len(results.arms) > 1 and len(set(lacking.values())) == 1
         worst = listed([f"{label} ({count:,})" for label, count in lacking.items()])
         worst = f"every arm ({next(iter(lacking.values())):,} each)" if alike else worst

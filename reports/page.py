@@ -77,6 +77,7 @@ def _view(
     shares: Mapping[Cell, Mapping[str, Rate]],
 ) -> dict[str, Any]:
     found = findings(results, statistics, comparisons)
+    completion = completion_tables(results)
     return {
         "title": results.title,
         "question": QUESTION,
@@ -87,8 +88,8 @@ def _view(
         "samples": f"{results.samples:,}",
         "seed": results.seed,
         "evidence": evidence_tables(results, statistics),
-        "completion": completion_tables(results),
-        "published": published().source,
+        "completion": completion,
+        "published": published().source if any(table.quotes for table in completion) else "",
         "folds": [fold_table(results, statistics, measure) for measure in fold_measures(results, statistics)],
         "differences": marked(difference_table(statistics, comparisons), results, statistics),
         "paired": paired_tables(results, statistics, comparisons, "evidence"),

@@ -107,6 +107,11 @@ def test_the_declared_comparison_comes_first_and_again_without_wrong_labels() ->
     assert "1 are known to have a wrong gold answer and 1 more wrong gold turns alone" in said(made, "limit")
 
 
+def test_where_nothing_is_held_nothing_is_said_of_means() -> None:
+    made = two_arms({"hybrid": [None, None], "bm25": [None, None]}, conversations="ab")
+    assert said(made, "limit") == "No cell of any arm is held for the 2 questions with gold: nothing is measured yet."
+
+
 def test_a_comparison_declared_on_a_metric_that_no_cell_has_concludes_nothing() -> None:
     made = two_arms({"hybrid": [1.0, 0.0], "bm25": [1.0, 1.0]}, conversations="ab")
     declared = replace(made, primary=("hybrid@k10", "bm25@k10"), metric="user_recall_any")
