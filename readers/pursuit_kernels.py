@@ -291,13 +291,14 @@ def _relevance(query, pool, space, kept):  # type: ignore[no-untyped-def]
         if kept and math.isfinite(relevance):  # so every entry is finite, and the Gram holds the square
             square = pool.gram64[rows[i], rows[i]] if pool.gram64.shape[0] > 0 else pool.gram32[rows[i], rows[i]]
         else:
-            relevance, square, bits = _measure(mine, query)
+            following = memories[rows[min(i + 1, size - 1)]]
+            relevance, square, bits = _measure_and_fetch(mine, query, following)
             if bits >= _INFINITE:
                 continue
             if not (math.isfinite(square) and math.isfinite(relevance)):
                 square, relevance = _dot64(mine, mine), 0.0  # finite, but float32 overflowed
             if not kept:
-                scores[_UNIT, i] = _copy(mine, bits, coarse[i], memories[rows[min(i + 1, size - 1)]])
+                scores[_UNIT, i] = _copy_and_fetch(mine, bits, coarse[i], following)
         largest = max(largest, square)
         scores[_RELEVANCE, i], scores[_SEEN, i] = relevance, relevance
         places[_STEP, i] = 0
@@ -430,7 +431,8 @@ def _read_contenders(space, unit, left, length, nu):  # type: ignore[no-untyped-
     return still
 
 
-@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+# Inlined by order: passing the workspace takes longer than the reading does.
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy", forceinline=True)
 def _read_coarsely(space, unit, count):  # type: ignore[no-untyped-def]
     """Scores of the first `count` memories to be read, at most four, from their copies."""
     coarse, short, scores, todo = space.coarse, space.short, space.scores, space.places[_TODO]
@@ -875,15 +877,27 @@ def _dots32(a, b, c, d, vector):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-def _copy(row, bits, out, following):  # type: ignore[no-untyped-def]
-    """`row` in 8 bits: `out` times the value returned, each entry off by at most `_HALF` of it.
+def _measure_and_fetch(row, query, following):  # type: ignore[no-untyped-def]
+    """`_measure`; meanwhile half of the row to be read next is fetched: else memory would rest while this computes."""
+    product, square, bits = np.float32(0.0), np.float32(0.0), np.int32(0)
+    for start in range(0, row.shape[0], _BLOCK):
+        end = min(start + _BLOCK, row.shape[0])
+        for c in range(start, (start + end) // 2, 16):
+            _fetch(following, c)
+        more, squares, largest = _measure(row[start:end], query[start:end])
+        product += more
+        square += squares
+        bits = max(bits, largest)
+    return product, square, np.int32(bits)
 
-    Meanwhile the row `following`, the one to be read next, is fetched: else memory would rest while this computes.
-    """
+
+@njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+def _copy_and_fetch(row, bits, out, following):  # type: ignore[no-untyped-def]
+    """`row` in 8 bits: `out` times the value returned, each entry off by at most `_HALF` of it; fetches the rest."""
     factor, unit = _grid(bits, 127.0)
     for start in range(0, row.shape[0], _BLOCK):
         end = min(start + _BLOCK, row.shape[0])
-        for c in range(start, end, 16):
+        for c in range((start + end) // 2, end, 16):
             _fetch(following, c)
         _integers(row[start:end], factor, out[start:end])
     return unit

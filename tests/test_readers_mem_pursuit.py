@@ -374,7 +374,7 @@ def test_a_copy_is_as_close_as_its_bound_says_and_its_products_are_exact(dim: in
     rows[3, 0] = 3e6
     for row, copy in zip(rows.astype(np.float32), coarse, strict=True):
         row.setflags(write=False)
-        step = kernels._copy(row, kernels._measure(row, row)[2], copy, row)
+        step = kernels._copy_and_fetch(row, kernels._measure(row, row)[2], copy, row)
         assert np.abs(step * copy[:dim] - row.astype(np.float64)).max() <= kernels._HALF * step
         step = kernels._shorten(row, short)
         assert np.abs(step * short[:dim] - row.astype(np.float64)).max() <= kernels._HALF * step
@@ -382,7 +382,7 @@ def test_a_copy_is_as_close_as_its_bound_says_and_its_products_are_exact(dim: in
         assert list(products(coarse, short)) == (coarse.astype(np.int64) @ short.astype(np.int64)).tolist()
     flat = np.full(dim, -1, np.float32)
     flat.setflags(write=False)
-    kernels._copy(flat, kernels._measure(flat, flat)[2], coarse[0], flat)
+    kernels._copy_and_fetch(flat, kernels._measure(flat, flat)[2], coarse[0], flat)
     kernels._shorten(flat, short)
     assert products(coarse, short)[0] == 127 * dim * int(np.abs(short).max()) < 2**31
 
