@@ -18,8 +18,9 @@ from flows.protocol import Protocol
 from flows.shards import Log
 from reports import load
 from reports.calibration import Errors, errors
+from reports.optimism import optimism
 from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
-from reports.sealing import Sealing, optimism
+from reports.sealing import Sealing
 from storage.digests import digest, short
 from storage.lake import Lake
 from storage.places import read_whole, write_whole

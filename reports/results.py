@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from reports.calibration import Errors
-
-if TYPE_CHECKING:
-    from reports.sealing import Sealing
+from reports.sealing import Sealing
 
 ABSTENTION = "abstention"
 EVIDENCE_METRICS: Mapping[str, str] = {
@@ -103,7 +101,7 @@ class Results:
     apart: Sequence[str] = ()
     folds: Sequence[Sequence[str]] = ()
     mix_budgets: bool = False
-    sealing: "Sealing | None" = None
+    sealing: Sealing | None = None
     primary: Sequence[str] = ()
     metric: str = "complete_evidence"
     secondary: Sequence[tuple[str, str, str]] = ()
