@@ -26,6 +26,7 @@ from tasks.plan import Plan, StorePlan
 from tasks.provenance import code
 from tasks.pursuit_analysis import ADAPTIVE_MOST, ADAPTIVE_TAU, pursuit_task
 from tasks.sealed import Unsealing
+from tasks.sources import BUNDLED, BUNDLED_WORDS
 
 STAGE = "report"  # what the progress display knows; an analysis is a report of another kind
 
@@ -90,7 +91,7 @@ def _study(protocol: Protocol, plan: Plan, store: StorePlan) -> Study:
     return Study(
         name=protocol.name,
         title=protocol.title or protocol.name,
-        benchmark=protocol.data.benchmark,
+        benchmark=BUNDLED_WORDS if protocol.data.path in BUNDLED else protocol.data.benchmark,
         split=protocol.data.split,
         rows=_measured(plan, store),
         questions=len(plan.questions()),

@@ -26,7 +26,7 @@ def keep_artifacts(summary: Mapping[str, Any]) -> None:
 
 
 def headline(summary: Mapping[str, Any]) -> str:
-    """The headline table as markdown, a row an arm; a dash where nothing was measured."""
+    """The headline table as markdown, a row an arm, a dash where nothing was measured; below it a link a figure."""
     rows = summary["headline"]
     heads = list(dict.fromkeys(head for row in rows for head in row))
     lines = [f"## {cell(summary['protocol'])}", "", f"{summary['questions']:,} questions"]
@@ -34,6 +34,9 @@ def headline(summary: Mapping[str, Any]) -> str:
     if rows:
         lines += ["", _line(heads), "|:--|" + "--:|" * (len(heads) - 1)]
         lines += [_line(["–" if row.get(head) is None else row[head] for head in heads]) for row in rows]
+    figures = {name: path for name, path in summary["paths"].items() if path.endswith(".svg")}
+    if figures:
+        lines += ["", "Figures: " + ", ".join(f"[{cell(name)}]({link(path)})" for name, path in figures.items())]
     return "\n".join(lines) + "\n"
 
 

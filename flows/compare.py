@@ -1,6 +1,7 @@
 """Whether two runs may be put side by side, and how they then differ, question by question."""
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from tasks.plan import Plan
 
 FIELDS = ("benchmark", "data", "gold", "split", "denominators", "answerer", "judges", "sufficiency", "budgets", "seed")
 """What must be equal before numbers of two runs are compared, in the order of being looked at."""
+DIGEST = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
 
 
 class Unequal(NamedTuple):
@@ -36,7 +38,8 @@ class Compared(NamedTuple):
 
     `rows`: `arm, k, kind, metric, first, second, difference, n, n_second` of both main tables. `despite`: the fields
     passed over. `folders` of the reports, `said`: their `comparable`. `sides`: with the cells that each report kept.
-    `paired`: tests on common questions; empty where either kept no cells or nothing is in common.
+    `paired`: tests on common questions; empty where either kept no cells or nothing is in common. `made`: what else
+    the runs were made from and differs, by the names of a report's protocol and digests.
     """
 
     rows: pl.DataFrame
@@ -45,6 +48,7 @@ class Compared(NamedTuple):
     said: tuple[dict[str, Any], dict[str, Any]]
     sides: tuple[Side, Side]
     paired: Mapping[Contrast, Comparison]
+    made: list[Unequal]
 
 
 def comparable(protocol: Protocol, plan: Plan) -> dict[str, Any]:
@@ -71,7 +75,8 @@ def compare(first: str, second: str, lake: str, despite: Collection[str] = ()) -
     if wrong:
         raise InputError(f"--despite: one of {', '.join(FIELDS)} expected, {wrong[0]!r} found")
     folders = _folder(first, lake), _folder(second, lake)
-    said = _said(folders[0]), _said(folders[1])
+    summaries = _summary(folders[0]), _summary(folders[1])
+    said = dict(summaries[0]["comparable"]), dict(summaries[1]["comparable"])
     unequal = [
         Unequal(name, *(_brief(each.get(name)) for each in said))
         for name in FIELDS
@@ -85,7 +90,7 @@ def compare(first: str, second: str, lake: str, despite: Collection[str] = ()) -
             )
     rows = _joined(*folders)
     sides = _side(folders[0]), _side(folders[1])
-    return Compared(rows, unequal, folders, said, sides, _paired(*sides))
+    return Compared(rows, unequal, folders, said, sides, _paired(*sides), _made(*summaries))
 
 
 def page(found: Compared, folder: Path | None = None) -> Path:
@@ -95,7 +100,8 @@ def page(found: Compared, folder: Path | None = None) -> Path:
     one, other = found.said
     settings = [Setting(name, _brief(one.get(name)), _brief(other.get(name)), name in passed) for name in FIELDS]
     path = (folder or found.folders[1].parent) / f"compare-{first}-{second}.html"
-    return write_page(path, found.sides, settings, found.paired, found.rows)
+    made = [Setting(*each, differs=True) for each in found.made]
+    return write_page(path, found.sides, settings, made, found.paired, found.rows)
 
 
 def _side(folder: Path) -> Side:
@@ -125,11 +131,22 @@ def _folder(run: str, lake: str) -> Path:
     )
 
 
-def _said(folder: Path) -> dict[str, Any]:
+def _summary(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(read_whole(folder / "summary.json"))
     if "comparable" not in found:
         raise InputError(f"compare: a report that says what it measured expected, {folder} is older; report it again")
-    return dict(found["comparable"])
+    return found
+
+
+def _made(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Unequal]:
+    """What differs of what two reports were made from, words before digests; nothing of a report that is older."""
+    one, other = (summary.get("identity", {}) for summary in (first, second))
+    found = [
+        Unequal(name, *(_brief(own.get(name, "none")) for own in (one, other)))
+        for name in dict.fromkeys([*one, *other])
+        if one and other and one.get(name) != other.get(name)
+    ]
+    return sorted(found, key=lambda each: DIGEST.fullmatch(each.first) is not None)
 
 
 def _joined(first: Path, second: Path) -> pl.DataFrame:
@@ -152,4 +169,4 @@ def _joined(first: Path, second: Path) -> pl.DataFrame:
 
 def _brief(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text[:16] if len(text) == 64 and set(text) <= set("0123456789abcdef") else text[:160]
+    return text[:16] if DIGEST.fullmatch(text) else text[:160]

@@ -18,8 +18,9 @@ from flows.protocol import Protocol
 from flows.shards import Log
 from reports import load
 from reports.calibration import Errors, errors
+from reports.optimism import optimism
 from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
-from reports.sealing import Sealing, optimism
+from reports.sealing import Sealing
 from storage.digests import digest, short
 from storage.lake import Lake
 from storage.places import read_whole, write_whole
@@ -45,6 +46,7 @@ from tasks.judges import JUDGES
 from tasks.plan import Plan
 from tasks.provenance import code
 from tasks.sealed import Unsealing
+from tasks.sources import BUNDLED, BUNDLED_WORDS
 
 
 def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> dict[str, Any]:
@@ -74,6 +76,7 @@ def report_stage(protocol: Protocol, plan: Plan, dataset: Dataset, log: Log) -> 
         "offline": found.offline,
         "headline": _headline(paths["main"], found),
         "comparable": comparable(protocol, plan),
+        "identity": dict(found.identity),
     }
     if found.sealing and plan.unsealing:
         summary |= {"look": plan.unsealing.look, "sealing": found.sealing.lines()}
@@ -160,8 +163,10 @@ def results(protocol: Protocol, plan: Plan, dataset: Dataset, seconds: Mapping[s
         mix_budgets=protocol.report.mix_budgets,
         primary=(first.against, first.arm) if first else (),
         metric=_measure(first.metric) if first else "complete_evidence",
+        secondary=[(each.arm, each.against, _measure(each.metric)) for each in protocol.comparisons[1:]],
         wrong_labels=labels(protocol, plan),
         calibrations=_calibrations(plan),
+        data=BUNDLED_WORDS if protocol.data.path in BUNDLED else "",
     )
 
 

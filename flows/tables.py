@@ -29,9 +29,8 @@ from tasks.answerers import ANSWERERS
 from tasks.encoders import ENCODERS
 from tasks.ingest import ingest
 from tasks.judges import JUDGES
-from tasks.plan import Plan
+from tasks.plan import Plan, StorePlan
 from tasks.sealed import Unsealing
-from tasks.sources import BUNDLED
 from tasks.sufficiency import SUFFICIENCY_JUDGES
 
 LABELS = {"sufficient": 1.0, "insufficient": 0.0}
@@ -63,7 +62,7 @@ def tables(
     folder = out or Lake(lake).reports / f"{protocol.name}-tables"
     summary = {
         "Run": protocol.name,
-        "Benchmark": protocol.data.benchmark,
+        "Benchmark": ran.results.reads,
         "Questions": f"{ran.results.questions.height:,}",
         "Arms": f"{len(ran.results.arms):,}",
         "Answerer": ran.answerer,
@@ -115,11 +114,18 @@ def _ran(protocol: Protocol, lake: str, unsealing: Unsealing | None, bench: dict
         answerer=_named(plan.answerer, models),
         offline_answers=answerer.offline,
         encoders={store.name: _encoder(store.encoder) for store in plan.stores},
+        stores={store.name: _store(store) for store in plan.stores},
         models=models,
         bench=bench,
         pursuit=_pursuit(protocol, plan),
-        data="a bundled sample" if data.path in BUNDLED else "",
     )
+
+
+def _store(store: StorePlan) -> str:
+    """A store's writer in the words of the papers, for which turns as they were said are flat turns."""
+    if store.pools:
+        return "imported candidates"
+    return f"flat {store.writer}" if store.writer.startswith("turns") else store.writer
 
 
 def _encoder(form: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from reports.calibration import WRONG, Errors, Estimate, Proportion, corrected
+from reports.grid import begun
 from reports.measures import Measure
 from reports.results import Arm, Results
 from reports.shown import Block, Head, Row, Shown, Table, interval, number_of
@@ -21,10 +22,13 @@ def calibration_tables(results: Results, statistics: Statistics) -> list[Table]:
 
 
 def scores_of(results: Results, judge: str) -> dict[str, Sequence[float | None]]:
-    """Arm → a judge's scores over every expected cell of the overall row, None where it did not judge."""
+    """Arm → a judge's scores over every expected cell of the overall row, None where it did not judge.
+
+    An arm of which it has judged nothing at all has no scores.
+    """
     asked = overall(results).select("question_id")
     verdicts = results.verdicts.filter(pl.col("judge") == judge).join(asked, on="question_id", how="semi")
-    return dict(verdicts.group_by("arm").agg("score").iter_rows())
+    return dict(verdicts.filter(begun()).group_by("arm").agg("score").iter_rows())
 
 
 def _errors(results: Results) -> Table:

@@ -56,13 +56,15 @@ def write_page(
     path: Path,
     sides: tuple[Side, Side],
     settings: Sequence[Setting],
+    made: Sequence[Setting],
     comparisons: Mapping[Contrast, Comparison],
     rows: pl.DataFrame,
 ) -> Path:
     """Write one self-contained page on two runs.
 
-    `comparisons`: those of `reports.comparisons.compare_runs`, none where the runs cannot be paired. `rows`: `arm,
-    kind, metric, first, second, difference, n, n_second` of both runs' main tables.
+    `made`: what else the runs were made from and differs. `comparisons`: those of `reports.comparisons.compare_runs`,
+    none where the runs cannot be paired. `rows`: `arm, kind, metric, first, second, difference, n, n_second` of both
+    runs' main tables.
     """
     first, second = sides
     metric = primary_of(sides)
@@ -74,6 +76,7 @@ def write_page(
         "second": second.name,
         "settings": settings,
         "marks": [each for each in settings if each.differs],
+        "made": made,
         "facts": _facts(first, second, comparisons),
         "unpaired": "" if comparisons else _why(sides, labels),
         "measure": _measure(metric).head,

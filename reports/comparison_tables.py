@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reports.comparisons import Comparison, Contrast
+from reports.comparisons import DECLARED, SECONDARY, Comparison, Contrast, declared
 from reports.findings import chance, points
 from reports.grid import ALL
 from reports.measures import Measure
@@ -36,17 +36,13 @@ def paired_tables(results: Results, statistics: Statistics, comparisons: Compare
 
 
 def kinds_table(results: Results, statistics: Statistics, comparisons: Compared) -> Table | None:
-    """The declared pair by kind of question; None without one."""
+    """The declared pair by kind of question, those of which a question is defined for both; None without a pair."""
     if not results.primary:
         return None
     baseline, arm = results.primary
     (measure,) = (each for each in statistics.measures if each.name == results.metric)
-    kinds = [
-        kind for kind in dict.fromkeys(results.kinds) if Contrast(arm, baseline, kind, measure.name) in comparisons
-    ]
-    rows = [
-        Row(kind, "", False, paired_cells(comparisons[Contrast(arm, baseline, kind, measure.name)])) for kind in kinds
-    ]
+    found = {kind: comparisons.get(Contrast(arm, baseline, kind, measure.name)) for kind in results.kinds}
+    rows = [Row(kind, "", False, paired_cells(own)) for kind, own in found.items() if own and own.difference.n]
     block = Block(f"{arm} against {baseline}", tuple(rows), verbatim=True)
     return Table(f"{_caption(results, measure)} by kind of question", PAIRED_HEADS, (block,), "Kind")
 
@@ -97,10 +93,10 @@ def _paired_table(results: Results, statistics: Statistics, comparisons: Compare
         for group in statistics.groups
         for baseline, arms in _by_baseline(statistics, group).items()
     ]
-    declared = list(reversed(results.primary))
-    if declared and statistics.baselines.get(declared[0]) != declared[1]:
-        rows = tuple(_rows(comparisons, declared[:1], declared[1], measure))
-        blocks.append(Block(f"Against {declared[1]}, as declared", rows, verbatim=True))
+    for arm, baseline in dict.fromkeys((each.arm, each.baseline) for each in declared(results)):
+        if statistics.baselines.get(arm) != baseline:
+            rows = tuple(_rows(comparisons, [arm], baseline, measure))
+            blocks.append(Block(f"Against {baseline}, as declared", rows, verbatim=True))
     return Table(_caption(results, measure), PAIRED_HEADS, tuple(block for block in blocks if block.rows))
 
 
@@ -116,7 +112,7 @@ def _rows(comparisons: Compared, arms: Sequence[str], baseline: str, measure: Me
     for arm in arms:
         found = comparisons.get(Contrast(arm, baseline, ALL, measure.name, EVERY))
         if found is not None:
-            yield Row(arm, "declared" if found.family == "declared" else "", False, paired_cells(found))
+            yield Row(arm, "declared" if found.family in (DECLARED, SECONDARY) else "", False, paired_cells(found))
 
 
 def paired_cells(found: Comparison) -> tuple[Shown, ...]:

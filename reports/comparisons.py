@@ -16,6 +16,7 @@ from reports.significance import cohen_h, detectable, holm, mcnemar, odds_ratio,
 from reports.tables import Estimate, baseline_of, estimates_of, resamples_of
 
 LEVEL = 0.05
+DECLARED, SECONDARY = "declared", "declared beside it"
 ROUNDING = 1e-9  # a sum of fractions that is 0 on paper need not be 0 in floating point
 Ends = tuple[float | None, float | None]
 Verdict = Literal["above", "below", "unclear", "equal", "unknown"]
@@ -85,11 +86,12 @@ def verdict(difference: Estimate) -> Verdict:
 
 
 def compare(results: Results) -> dict[Contrast, Comparison]:
-    """Every arm against its baseline, and the declared pair, by every measure that ranks.
+    """Every arm against its baseline, and every declared pair, by every measure that ranks.
 
     Over all questions, each kind of them, and (all kinds together) the subsets without known wrong labels. Arms that
-    use gold are compared with nobody. Families: the declared comparison alone; the other arms against one baseline by
-    one measure; the kinds of one pair by one measure. Resamples are those of `summarise`, so that intervals agree.
+    use gold are compared with nobody. Families: the declared comparison alone; those declared beside it; the other arms
+    against one baseline by one measure; the kinds of one pair by one measure. Resamples are those of `summarise`, so
+    that intervals agree.
     Raises `ValueError` as `reports.tables.summarise` does.
     """
     grid = Grid.of(results)
@@ -101,7 +103,7 @@ def compare(results: Results) -> dict[Contrast, Comparison]:
             sides = [(columns[each.metric][each.arm], columns[each.metric][each.baseline]) for each in contrasts]
             rows = kept_rows(results, grid, kind, subset)
             found += _compared(results, contrasts, sides, grid.conversations, rows, binary_measures(columns))
-    return {each.contrast: each for each in _in_families(found, _declared(results))}
+    return {each.contrast: each for each in _in_families(found, declared(results))}
 
 
 def compare_runs(one: Results, other: Results) -> dict[Contrast, Comparison]:
@@ -146,11 +148,10 @@ _ESTIMATE = tuple(field.name for field in fields(Estimate))
 
 
 def _pairs(results: Results) -> list[tuple[str, str]]:
-    """(arm, baseline), the declared one among them."""
+    """(arm, baseline), the declared ones among them."""
     seeing = {arm.label for arm in results.arms if arm.uses_gold}
     pairs = [pair for pair in baseline_of(results.arms).items() if not seeing & set(pair)]
-    declared = [(results.primary[1], results.primary[0])] if results.primary else []
-    return list(dict.fromkeys([*pairs, *declared]))
+    return list(dict.fromkeys([*pairs, *((each.arm, each.baseline) for each in declared(results))]))
 
 
 def _compared(
@@ -192,7 +193,8 @@ def _flipped(
     flipped = np.full(values.shape[1], np.nan)
     flipped[~counted] = sign_flip(values[:, ~counted], samples=results.samples, rng=rng)
     codes = np.unique(clusters)
-    sums = np.array([np.nansum(values[clusters == code], axis=0) for code in codes]).reshape(len(codes), -1)
+    summed = [np.nansum(values[clusters == code], axis=0) for code in codes]
+    sums = np.array(summed).reshape(len(codes), values.shape[1])  # also of no question
     return flipped, sign_flip(sums, samples=results.samples, rng=rng)
 
 
@@ -219,19 +221,24 @@ def _tested(
     )
 
 
-def _declared(results: Results) -> Contrast | None:
-    return Contrast(results.primary[1], results.primary[0], ALL, results.metric) if results.primary else None
+def declared(results: Results) -> dict[Contrast, str]:
+    """What the protocol said beforehand that it is about: each contrast over all questions → its family."""
+    beside = {Contrast(arm, baseline, ALL, measure): SECONDARY for arm, baseline, measure in results.secondary}
+    if not results.primary:
+        return beside
+    first = Contrast(results.primary[1], results.primary[0], ALL, results.metric)
+    return {first: DECLARED, **{each: family for each, family in beside.items() if each != first}}
 
 
-def _in_families(found: Sequence[Comparison], declared: Contrast | None) -> list[Comparison]:
+def _in_families(found: Sequence[Comparison], declared: Mapping[Contrast, str]) -> list[Comparison]:
     """The comparisons with Holm's p, each adjusted within its own family."""
     return _adjusted([replace(each, family=_family(each.contrast, declared)) for each in found])
 
 
-def _family(contrast: Contrast, declared: Contrast | None) -> str:
+def _family(contrast: Contrast, declared: Mapping[Contrast, str]) -> str:
     within = "" if contrast.subset == EVERY else f", {contrast.subset}"
-    if declared is not None and contrast._replace(subset=EVERY) == declared:
-        return f"declared{within}"
+    if family := declared.get(contrast._replace(subset=EVERY)):
+        return f"{family}{within}"
     if contrast.kind != ALL:
         return f"kinds of {contrast.arm} against {contrast.baseline}, {contrast.metric}{within}"
     return f"arms against {contrast.baseline}, {contrast.metric}{within}"

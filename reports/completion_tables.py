@@ -8,7 +8,7 @@ from reports.completion import Completed, completed
 from reports.published import published
 from reports.results import Results
 from reports.shown import Block, Head, Row, Shown, Table, gain, share
-from reports.tables import budget_words, series_of
+from reports.tables import budget_words, overall, series_of
 
 
 def completion_tables(results: Results) -> list[Table]:
@@ -35,7 +35,7 @@ def _before_and_after(results: Results, found: Sequence[Completed]) -> Table:
     ]
 
     def row(own: Completed) -> Row:
-        said = published().of(published().completion, results.benchmark, own.arm)
+        said = published().of(published().completion, results.reads, own.arm)
         cells = [Shown(f"{own.first_records:.1f}")]
         for measure in ("gold_hit", "complete_evidence"):
             cells += [share(own.before[measure]), share(own.after[measure]), gain(own.gained[measure])]
@@ -55,7 +55,8 @@ def _before_and_after(results: Results, found: Sequence[Completed]) -> Table:
 
 def _budget_points(results: Results, series: Sequence[Sequence[Completed]]) -> Table:
     """What each budget realised, one block a reader."""
-    cells = results.cells.group_by("arm").agg(pl.col("calls", "records").mean())
+    asked = results.cells.join(overall(results), on="question_id", how="semi")
+    cells = asked.group_by("arm").agg(pl.col("calls", "records").mean())
     realised = {arm: (calls, records) for arm, calls, records in cells.iter_rows()}
     heads = [
         Head("Calls", "access calls for a question, mean"),
@@ -68,7 +69,7 @@ def _budget_points(results: Results, series: Sequence[Sequence[Completed]]) -> T
     ]
 
     def row(own: Completed) -> Row:
-        said = published().of(published().budgets, results.benchmark, own.arm)
+        said = published().of(published().budgets, results.reads, own.arm)
         calls, records = realised[own.arm.label]
         shown = (Shown(_decimals(calls)), Shown(_decimals(records)))
         shares = (share(own.after["gold_hit"]), share(own.after["complete_evidence"]))

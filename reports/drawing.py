@@ -47,6 +47,7 @@ CONFIG: Mapping[str, Any] = {
         "titleFontWeight": "normal",
         "labelLimit": 320,
     },
+    "axisLeft": {"labelPadding": 7},  # a point at the axis must not reach into its label
     "title": {"color": "currentColor", "fontSize": 12, "fontWeight": 600, "anchor": "start", "offset": 10},
     "legend": {
         "labelColor": "currentColor",
@@ -109,10 +110,10 @@ def scale_of(series: Sequence[str], cycle: tuple[Any, ...]) -> alt.Scale:
     return alt.Scale(domain=list(series), range=[cycle[i % len(cycle)] for i in range(len(series))])
 
 
-def legend_of(series: Sequence[str]) -> alt.Legend:
-    """Beside the plot, in two columns where there are many series."""
-    columns = 1 if len(series) <= SIDE_BY_SIDE else 2
-    return alt.Legend(title=None, orient="right", columns=columns, symbolOpacity=1, symbolFillColor="transparent")
+def legend_of(series: Sequence[str], below: bool = False) -> alt.Legend:
+    """Beside the plot, in two columns where there are many series, or below it, in four."""
+    orient, columns = ("bottom", 4) if below else ("right", 1 if len(series) <= SIDE_BY_SIDE else 2)
+    return alt.Legend(title=None, orient=orient, columns=columns, symbolOpacity=1, symbolFillColor="transparent")
 
 
 def over_the_plot(title: str) -> alt.TitleParams:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.comparisons import LEVEL, Comparison, Contrast, Verdict, verdict
+from reports.comparisons import DECLARED, LEVEL, SECONDARY, Comparison, Contrast, Verdict, declared, verdict
 from reports.grid import ALL
 from reports.limits import limits, listed
 from reports.rates import AUDITED, CITED
@@ -24,7 +24,7 @@ PHRASES: Mapping[str, tuple[str, str]] = {
     "evidence_recall": ("finds, of a question's gold turns,", "{} on average of {} questions"),
     "session_recall": ("finds, of a question's gold sessions,", "{} on average of {} questions"),
 }
-DECLARED = "declared comparison"
+TOPICS: Mapping[str, str] = {DECLARED: "declared comparison", SECONDARY: "declared beside it"}
 Pair = tuple[str, str]
 """An arm and another that it is compared with."""
 WITHOUT: Mapping[str, str] = {
@@ -53,7 +53,11 @@ def findings(
     `comparisons`: those of `reports.comparisons.compare`. A difference is shown only where no interval of it reaches 0
     and Holm's p is at most 0.05.
     """
-    found = [Finding("result", text, DECLARED) for text in _declared(results, comparisons)]
+    found = [
+        Finding("result", text, TOPICS[family])
+        for contrast, family in declared(results).items()
+        for text in _declared(contrast, comparisons)
+    ]
     for group in statistics.groups:
         said = _of_group(statistics, group, comparisons)
         found += [Finding("result", _marked(text, pairs, results), group.words) for text, pairs in said]
@@ -89,11 +93,8 @@ def chance(p: float | None) -> str:
     return f"= {p:.4f}" if p < 0.01 else f"= {p:.3f}" if p < 1 else "= 1"
 
 
-def _declared(results: Results, comparisons: Mapping[Contrast, Comparison]) -> Iterator[str]:
-    """The comparison that the protocol is about, on all questions and without known wrong labels."""
-    if not results.primary:
-        return
-    contrast = Contrast(results.primary[1], results.primary[0], ALL, results.metric)
+def _declared(contrast: Contrast, comparisons: Mapping[Contrast, Comparison]) -> Iterator[str]:
+    """A comparison that the protocol is about, on all questions and without known wrong labels."""
     whole = comparisons[contrast]
     yield from _compared(whole)
     for subset, words in WITHOUT.items():
@@ -101,9 +102,11 @@ def _declared(results: Results, comparisons: Mapping[Contrast, Comparison]) -> I
         if part is not None and part.difference.value is not None:
             changed = "" if part.verdict == whole.verdict else f" {_concluded(part)}"
             same = "" if changed else " The conclusion is the same."
+            p = f"{'Holm p' if part.tests > 1 else 'p'} {chance(part.holm)}"
+            said = [*_intervals(part.difference, points), p]
             yield (
                 f"{words}, {part.difference.n:,} are left and the difference is {points(part.difference.value)} points "
-                f"({_intervals(part.difference, points)}; p {chance(part.holm)}).{changed or same}"
+                f"({'; '.join(said)}).{changed or same}"
             )
 
 
@@ -133,7 +136,8 @@ def _leader(statistics: Statistics, group: BudgetGroup, known: Sequence[Arm]) ->
     tops = statistics.best(group, ALL, PRIMARY)
     arm = known[0]
     found = statistics.estimates[Cell(arm.label, ALL, PRIMARY)]
-    shown = f"{percent(found.value)} of {found.n:,} questions ({_intervals(found, percent)})"
+    spread = "; ".join(_intervals(found, percent))
+    shown = f"{percent(found.value)} of {found.n:,} questions" + (f" ({spread})" if spread else "")
     if len(tops) > 1:
         shared = listed([a.label for a in known if a.label in tops])
         return f"{shared} hand over all gold turns equally often: on {shown}."
@@ -145,7 +149,7 @@ def _leader(statistics: Statistics, group: BudgetGroup, known: Sequence[Arm]) ->
 def _against_baseline(
     statistics: Statistics, known: Sequence[Arm], comparisons: Mapping[Contrast, Comparison]
 ) -> Iterator[tuple[str, Sequence[Pair]]]:
-    """The leader (or else the runner-up) against its baseline, then on which side of it every other arm is."""
+    """The leader (or else the runner-up) against its baseline, then on which side of its own every other arm is."""
     compared = [
         comparisons[Contrast(a.label, statistics.baselines[a.label], ALL, PRIMARY)]
         for a in known
@@ -154,18 +158,24 @@ def _against_baseline(
     if not compared:
         return
     pairs = [(each.contrast.arm, each.contrast.baseline) for each in compared]
-    if compared[0].family != "declared":
+    if compared[0].family not in TOPICS:
         yield from ((text, pairs[:1]) for text in _compared(compared[0]))
-    sides: dict[Verdict, list[str]] = {}
-    for each in compared[1:]:
-        sides.setdefault(each.verdict, []).append(each.contrast.arm)
-    parts = [
-        f"{listed(sides[side])} {'is' if len(sides[side]) == 1 else 'are'} {words}"
+    for baseline in dict.fromkeys(own for _, own in pairs):  # one a store
+        others = [each for each in compared[1:] if each.contrast.baseline == baseline]
+        if sides := _sides(others):
+            yield f"Against {baseline}, {sides}.", [(each.contrast.arm, baseline) for each in others]
+
+
+def _sides(others: Sequence[Comparison]) -> str:
+    """On which side of one baseline each arm is; empty where nothing is known of any."""
+    found: dict[Verdict, list[str]] = {}
+    for each in others:
+        found.setdefault(each.verdict, []).append(each.contrast.arm)
+    return "; ".join(
+        f"{listed(found[side])} {'is' if len(found[side]) == 1 else 'are'} {words}"
         for side, words in SIDES.items()
-        if side in sides
-    ]
-    if parts:
-        yield f"Against {compared[0].contrast.baseline}, " + "; ".join(parts) + ".", pairs[1:]
+        if side in found
+    )
 
 
 def _compared(found: Comparison) -> Iterator[str]:
@@ -177,10 +187,11 @@ def _compared(found: Comparison) -> Iterator[str]:
         return
     before = share.format(percent(found.before), f"{found.difference.n:,}")
     after = share.partition(" of ")[0].partition(" over ")[0].format(percent(found.after))
-    said = [_intervals(found.difference, points)] if found.difference.low is not None else []
+    said = _intervals(found.difference, points)
     if found.p is not None:
         name = "exact McNemar" if found.test == "mcnemar" else "sign-flip"
-        adjusted = f"Holm p {chance(found.holm)} among {found.tests} arms"
+        rivals = "comparisons" if found.family == SECONDARY else "arms"
+        adjusted = f"Holm p {chance(found.holm)} among {found.tests} {rivals}"
         said.append(f"{adjusted if found.tests > 1 else f'p {chance(found.p)}'}, {name}")
     if found.cluster_p is not None:
         said.append(f"by conversation p {chance(found.cluster_p)}")
@@ -221,13 +232,15 @@ def _ceiling(statistics: Statistics, group: BudgetGroup) -> Iterator[str]:
             )
 
 
-def _intervals(found: Estimate, show: Callable[[float | None], str]) -> str:
-    by_question = f"95 % interval {_range(found.low, found.high, show)}"
-    if found.cluster_low is None:
-        return by_question
-    over = f"{_range(found.cluster_low, found.cluster_high, show)} over {found.clusters} conversations"
-    return f"{by_question}; {over}"
-
-
-def _range(low: float | None, high: float | None, show: Callable[[float | None], str]) -> str:
-    return f"{show(low).removesuffix(' %')} to {show(high).removesuffix(' %')}"
+def _intervals(found: Estimate, show: Callable[[float | None], str]) -> list[str]:
+    """Both intervals in words, but one of no width, as in the tables: there resampling cannot show any uncertainty."""
+    sides = [
+        (found.low, found.high, ""),
+        (found.cluster_low, found.cluster_high, f" over {found.clusters} conversations"),
+    ]
+    said = [
+        f"{show(low).removesuffix(' %')} to {show(high).removesuffix(' %')}{over}"
+        for low, high, over in sides
+        if low is not None and high is not None and low != high
+    ]
+    return [f"95 % interval {said[0]}", *said[1:]] if said else []

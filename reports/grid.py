@@ -13,6 +13,11 @@ from reports.results import ABSTENTION, EVIDENCE_METRICS, Arm, Results
 ALL = "all"
 
 
+def begun() -> pl.Expr:
+    """Of a judge's verdicts: whether it has judged any answer of the row's arm; else the arm has no score, not 0."""
+    return (pl.col("status") != "missing").any().over("arm")
+
+
 @dataclass(frozen=True)
 class Grid:
     """Every measure's (questions, arms) matrix, NaN where not in the denominator."""
@@ -35,7 +40,7 @@ class Grid:
             strict, judged = judged_measures(judge)
             at_judge = place(verdicts, f"verdicts of {judge}")
             scored = verdicts.with_columns(judged=pl.when(pl.col("status") == "ok").then(pl.col("score"))).with_columns(
-                strict=pl.col("judged").fill_null(0.0)
+                strict=pl.when(begun()).then(pl.col("judged").fill_null(0.0))
             )
             matrices[strict.name] = place.matrix(scored, "strict", at_judge)
             matrices[judged.name] = place.matrix(scored, "judged", at_judge)

@@ -129,7 +129,7 @@ def _pairs_panel(pairs: pl.DataFrame, judges: Sequence[str]) -> alt.LayerChart:
         y=alt.Y("other:N", sort=list(judges), title=None, axis=alt.Axis(ticks=False, domain=False)),
     )
     scale = alt.Scale(domain=[0, 1], scheme="blues")
-    ink = alt.condition("datum.value > 0.55", alt.value("white"), alt.value("#111"))
+    ink = alt.condition("datum.value > 0.62", alt.value("white"), alt.value("#111"))
     return alt.layer(
         base.mark_rect(stroke="white", strokeWidth=1).encode(color=alt.Color("value:Q", scale=scale, legend=None)),
         base.mark_text(fontSize=12, fontWeight=600, dy=-7).encode(text="said:N", color=ink),

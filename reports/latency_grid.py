@@ -8,6 +8,7 @@ import polars as pl
 
 from reports.drawing import COLOURS, DASHES, SHAPES, Figure, finished, legend_of, over_the_plot
 
+PAPERS_POOLS = "LoCoMo"  # the paper's times stand beside pools of its benchmark alone
 HEADLINE = {"d": 1536, "P": 200, "K": 20}
 COLUMNS: Mapping[str, pl.DataType] = {
     "pools": pl.String(),
@@ -34,8 +35,9 @@ def latency_grid(cells: Sequence[Mapping[str, Any]]) -> Figure | None:
     if not whole:
         return None
     data = pl.DataFrame(whole, schema=dict(COLUMNS))
-    series = [*(f"K = {k}" for k in data["K"].unique().sort()), FLOOR, PRINTED]
     drawn = _drawn(data)
+    beside = PRINTED in set(drawn["series"])
+    series = [*(f"K = {k}" for k in data["K"].unique().sort()), FLOOR, *([PRINTED] if beside else [])]
     sizes = data["P"].unique().sort().to_list()
     ends = 0.9 * min(drawn["ms"]), 1.1 * max(drawn["ms"])
     lines = [
@@ -46,7 +48,8 @@ def latency_grid(cells: Sequence[Mapping[str, Any]]) -> Figure | None:
     ]
     caption = (
         "Median milliseconds of one MemPursuit selection, one thread, pools out of cache; both axes are logarithmic. "
-        "Grey: the paper's table 14, more records taking longer. Tells of the machine that measured it alone."
+        + "Grey: the paper's table 14, more records taking longer. " * beside
+        + "Tells of the machine that measured it alone."
     )
     chart = alt.vconcat(*lines, spacing=22)
     return Figure("latency_grid", "Latency by candidates and records", finished(chart), data, _reading(data), caption)
@@ -70,15 +73,12 @@ def _reading(data: pl.DataFrame) -> str:
 
 
 def _drawn(data: pl.DataFrame) -> pl.DataFrame:
-    """`pools, d, P, series, K, ms, at`: measured times, the floor once a pool size, and what the paper printed.
-
-    The paper's pools are those of a benchmark, so that its times stand beside the first kind of pools alone.
-    """
+    """`pools, d, P, series, k, ms`: measured times, the floor once a pool size, and what the paper printed."""
     at = ["pools", "d", "P"]
     own = data.select(*at, series=pl.format("K = {}", "K"), k=pl.format("K = {}", "K"), ms="median ms")
     floor = data.group_by(at, maintain_order=True).agg(ms=pl.col("floor ms").median())
     floor = floor.select(*at, series=pl.lit(FLOOR), k=pl.lit(FLOOR), ms="ms")
-    printed = data.filter(pl.col("pools") == data["pools"][0], pl.col("published ms").is_not_null())
+    printed = data.filter(pl.col("pools") == PAPERS_POOLS, pl.col("published ms").is_not_null())
     printed = printed.select(*at, series=pl.lit(PRINTED), k=pl.format("K = {}", "K"), ms="published ms")
     return pl.concat([own, floor, printed]).sort("pools", "d", descending=[False, True], maintain_order=True)
 
@@ -92,13 +92,15 @@ def _panel(
     up = alt.Scale(type="log", domain=list(ends), nice=False)
     steps = [step for step in STEPS if ends[0] <= step <= ends[1]]
     y = alt.Y("ms:Q", title="ms a question", scale=up, axis=alt.Axis(values=steps, format="~g"))
-    colours = [*COLOURS[: len(series) - 2], "currentColor", "#888888"]
-    shapes = [*SHAPES[: len(series) - 2], BAR, "circle"]
+    own = series.index(FLOOR)
+    rest = len(series) - own
+    colours = [*COLOURS[:own], *("currentColor", "#888888")[:rest]]
+    shapes = [*SHAPES[:own], *(BAR, "circle")[:rest]]
     colour = alt.Color("series:N", scale=alt.Scale(domain=list(series), range=colours), legend=legend_of(series))
     shape = alt.Shape("series:N", scale=alt.Scale(domain=list(series), range=shapes), legend=legend_of(series))
     dash = alt.StrokeDash(
         "series:N",
-        scale=alt.Scale(domain=list(series), range=[*DASHES[: len(series) - 2], [5, 3], [1, 0]]),
+        scale=alt.Scale(domain=list(series), range=[*DASHES[:own], *([5, 3], [1, 0])[:rest]]),
         legend=None,
     )
     base = alt.Chart(data, title=over_the_plot(f"{kind} pools, {d:,} dimensions")).encode(x=x, y=y)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from reports.comparisons import Comparison, Contrast
-from reports.grid import ALL
+from reports.grid import ALL, begun
 from reports.rates import EVERY
 from reports.results import Results
 from reports.significance import EXACT_UNITS
@@ -50,6 +50,7 @@ def _multiplicity(results: Results, comparisons: Mapping[Contrast, Comparison]) 
     families = {each.family: each.tests for each in comparisons.values() if each.contrast.subset == EVERY}
     if max(families.values(), default=0) > 1:
         alone = " The declared comparison stands alone and needs none." if results.primary else ""
+        alone += " Those declared beside it are a family of their own." if len(results.secondary) > 1 else ""
         yield (
             f"Holm's correction holds within a family: the arms against one baseline by one measure, or one pair's "
             f"kinds of questions. There are {len(families):,} families, and none is corrected for the others.{alone}"
@@ -73,8 +74,12 @@ def _missing_cells(results: Results, statistics: Statistics) -> Iterator[str]:
         )
     short = {arm.label: statistics.estimates[Cell(arm.label, ALL, PRIMARY)].n for arm in results.arms}
     lacking = {label: with_gold - n for label, n in short.items() if n < with_gold}
-    if lacking:
+    if with_gold and list(lacking.values()) == [with_gold] * len(results.arms):
+        yield f"No cell of any arm is held for the {with_gold:,} questions with gold: nothing is measured yet."
+    elif lacking:
+        alike = len(lacking) == len(results.arms) > 1 and len(set(lacking.values())) == 1
         worst = listed([f"{label} ({count:,})" for label, count in lacking.items()])
+        worst = f"every arm ({next(iter(lacking.values())):,} each)" if alike else worst
         yield (
             f"Of {with_gold:,} questions with gold, cells are missing of {worst}: their means are over fewer "
             f"questions, and no arm is marked best where denominators differ."
@@ -83,11 +88,16 @@ def _missing_cells(results: Results, statistics: Statistics) -> Iterator[str]:
 
 def _unjudged(results: Results) -> Iterator[str]:
     for judge in results.judges:
-        open_cells = results.verdicts.filter((pl.col("judge") == judge) & (pl.col("status") != "ok")).height
+        expected = results.verdicts.filter(pl.col("judge") == judge).with_columns(begun=begun())
+        never = expected.filter(~pl.col("begun"))["arm"].unique(maintain_order=True).to_list()
+        if never:
+            arms = "any arm" if len(never) == len(results.arms) else listed(never)
+            yield f"{judge} has judged no answer of {arms}: no score is given."
+        total = expected.filter("begun")
+        open_cells = total.filter(pl.col("status") != "ok").height
         if open_cells:
-            total = results.verdicts.filter(pl.col("judge") == judge).height
             yield (
-                f"{judge} has no score for {open_cells:,} of {total:,} cells: strict means count them as 0, "
+                f"{judge} has no score for {open_cells:,} of {total.height:,} cells: strict means count them as 0, "
                 f"means over judged cells leave them out."
             )
 

@@ -60,12 +60,15 @@ def measures(results: Results) -> tuple[Measure, ...]:
 
 
 def known_metrics(results: Results) -> list[str]:
-    """The evidence metrics of the run: LongMemEval's own only where some cell has one, since others know no user."""
-    cells = results.cells
+    """The evidence metrics of the run: LongMemEval's own only where some cell has one, since others know no user.
+
+    The metric of a declared comparison is one of them also where no cell has it.
+    """
+    cells, declared = results.cells, {results.metric, *(measure for *_, measure in results.secondary)}
     return [
         name
         for name in EVIDENCE_METRICS
-        if not name.startswith("user_") or (name in cells.columns and cells[name].count() > 0)
+        if not name.startswith("user_") or name in declared or (name in cells.columns and cells[name].count() > 0)
     ]
 
 

@@ -6,33 +6,26 @@ from dataclasses import replace
 import altair as alt
 import polars as pl
 
-from reports.comparisons import Comparison, Contrast, verdict
+from reports.comparisons import Comparison, Contrast
 from reports.drawing import COLOURS, Figure, finished, over_the_plot
-from reports.figures import COVERAGE, coverage_chart, coverage_data
+from reports.figures import coverage, latency, scores
 from reports.findings import percent, points
 from reports.grid import ALL
 from reports.judge_figures import agreement, calibration
-from reports.measures import judged_measures
 from reports.results import Results
 from reports.tables import PRIMARY, Cell, Statistics, baseline_of, overall
 
 COSTS = {"calls": "access calls a question, mean", "tokens": "tokens of evidence a question, mean"}
-SIDES = {"above": "above hybrid", "below": "below hybrid", "unclear": "an interval reaches 0", "equal": "no difference"}
+SIDES = ("above", "below", "unclear", "equal")
 SIDE_COLOURS = (COLOURS[3], COLOURS[1], "#888888", "#888888")
 SIDE_SHAPES = ("triangle-right", "triangle-left", "circle", "cross")
-NAMES = ("budgets", "cost", "differences", "kinds", "reuse", "agreement", "calibration")
 KEY_STEP = 16
 LOG_FROM = 8  # a cost that spans more than so many times its least is drawn on a log scale
 KNOWN = 0.95  # the share of questions for which an arm must be known to stand beside others
 
 
-def overview(
-    results: Results,
-    statistics: Statistics,
-    comparisons: Mapping[Contrast, Comparison],
-    names: Sequence[str] = NAMES,
-) -> list[Figure]:
-    """The figures of these names; one that has nothing to show is left out.
+def overview(results: Results, statistics: Statistics, comparisons: Mapping[Contrast, Comparison]) -> list[Figure]:
+    """A report's figures; one that has nothing to show is left out.
 
     Arms whose complete evidence is known for much fewer questions than that of others are left out, as captions say.
     """
@@ -52,40 +45,12 @@ def overview(
     def forest(results: Results, statistics: Statistics) -> Figure | None:
         return _forest(results, statistics, comparisons)
 
-    by_name = dict(zip(NAMES, (_budgets, _cost, forest, _heat_map, _reuse, agreement, calibration), strict=True))
-    drawn = [by_name[name] for name in names]
+    drawn = (coverage, _cost, latency, forest, _heat_map, _reuse, scores, agreement, calibration)
     fewer = len(counts) - len(whole)
-    left = f" Left out: {fewer:,} arms known for less than {KNOWN:.0%} of the questions." if fewer else ""
+    arms = f"{fewer:,} arm{'s' if fewer != 1 else ''}"
+    left = f" Left out: {arms} known for less than {100 * KNOWN:.0f} % of the questions." if fewer else ""
     found = [figure for draw in drawn if (figure := draw(kept, known)) is not None]
     return [replace(figure, caption=figure.caption + left) for figure in found]
-
-
-def _budgets(results: Results, statistics: Statistics) -> Figure | None:
-    """Coverage and, where answers were judged, accuracy against budget."""
-    scores = {
-        strict.name: f"Score by {judge}"
-        for judge in results.judges[:1]
-        for strict, judged in [judged_measures(judge)]
-        if any(statistics.estimates[Cell(arm.label, ALL, judged.name)].n for arm in results.arms)
-    }
-    panels = {PRIMARY: COVERAGE[PRIMARY], "complete_sessions": COVERAGE["complete_sessions"], **scores}
-    data = coverage_data(results, statistics, panels)
-    if data.is_empty():
-        return None
-    primary = data.filter((pl.col("metric") == PRIMARY) & ~pl.col("series").str.ends_with("(uses gold)"))
-    if primary.is_empty():
-        return None
-    best = primary.sort("value", descending=True, maintain_order=True).row(0, named=True)
-    reading = (
-        f"The most complete evidence is that of {best['series']} at {best['budget']}: all gold turns on "
-        f"{percent(best['value'])} of the questions."
-    )
-    caption = "Bands, for up to eight series: 95 % interval over conversations, or questions where there is one."
-    if scores and results.offline:
-        caption += " Answers and scores are those of offline programs."
-    return Figure(
-        "budgets", "Coverage and scores at each budget", finished(coverage_chart(data, panels)), data, reading, caption
-    )
 
 
 def _cost(results: Results, statistics: Statistics) -> Figure | None:
@@ -147,7 +112,7 @@ def _cost_panel(data: pl.DataFrame, title: str) -> alt.HConcatChart:
         others.mark_point(size=32, color="#888888", opacity=0.75, strokeWidth=1.2),
         leading.mark_line(color=COLOURS[0], interpolate="step-after", strokeWidth=1.4, opacity=0.7),
         leading.mark_point(size=52, color=COLOURS[0], filled=True, opacity=1),
-        leading.mark_text(dx=-8, dy=-8, fontSize=11, fontWeight=600, color="currentColor").encode(text="front:Q"),
+        *(_numbers(leading, odd, away) for odd, away in ((1, -8), (0, 9))),  # on both free sides of the steps in turn
     ).properties(width=300, height=320)
     named = front.select("front", text=pl.format("{}  {}", "front", "arm"))
     key = alt.Chart(named).mark_text(align="left", fontSize=11, color="currentColor", limit=230)
@@ -157,6 +122,12 @@ def _cost_panel(data: pl.DataFrame, title: str) -> alt.HConcatChart:
         key.encode(y=rows, x=alt.value(0), text="text:N").properties(width=210, height=alt.Step(KEY_STEP)),
         spacing=8,
     )
+
+
+def _numbers(leading: alt.Chart, odd: int, away: int) -> alt.Chart:
+    """The places on the front that are odd, or else even, `away` points right of and below theirs."""
+    text = leading.mark_text(dx=away, dy=away, fontSize=11, fontWeight=600, color="currentColor")
+    return text.encode(text="front:Q").transform_filter(f"datum.front % 2 == {odd}")
 
 
 def _forest(results: Results, statistics: Statistics, comparisons: Mapping[Contrast, Comparison]) -> Figure | None:
@@ -169,9 +140,7 @@ def _forest(results: Results, statistics: Statistics, comparisons: Mapping[Contr
                 continue
             found = pair.difference
             low, high = found.cluster_low, found.cluster_high
-            rows.append(
-                (arm.label, group.words, found.value, found.low, found.high, low, high, verdict(found), found.n)
-            )
+            rows.append((arm.label, group.words, found.value, found.low, found.high, low, high, pair.verdict, found.n))
     if not rows:
         return None
     names = ["arm", "budget", "difference", "low", "high", "cluster_low", "cluster_high", "side", "n"]
@@ -184,13 +153,14 @@ def _forest(results: Results, statistics: Statistics, comparisons: Mapping[Contr
     counts = {side: int((data["side"] == side).sum()) for side in SIDES}
     top = data.sort("difference", descending=True).row(0, named=True)
     reading = (
-        f"Of {len(data):,} arms with a hybrid to stand beside, {counts['above']:,} are above it and "
-        f"{counts['below']:,} below with no interval reaching 0; the highest difference is "
+        f"Of {len(data):,} arms with a hybrid to stand beside, {counts['above']:,} are shown to be above it and "
+        f"{counts['below']:,} below; the highest difference is "
         f"{points(top['difference'])} points, {top['arm']}."
     )
     caption = (
         "All gold turns found, arm less hybrid under the same bound, percentage points, paired. Thick: 95 % interval "
-        "over questions; thin: over conversations. Not corrected for how many arms are compared."
+        "over questions; thin: over conversations. A triangle: neither reaches 0 and Holm's p is at most 0.05; a grey "
+        "dot: a difference is not shown."
     )
     return Figure(
         "differences", "Differences from hybrid", finished(alt.vconcat(*panels, spacing=16)), data, reading, caption
@@ -262,7 +232,7 @@ def _heat_panel(data: pl.DataFrame, title: str, kinds: Sequence[str], first: boo
     )
     scale = alt.Scale(domain=[0, 1], scheme="blues")
     cell = base.mark_rect(stroke="white", strokeWidth=1).encode(color=alt.Color("value:Q", scale=scale, legend=None))
-    ink = alt.condition("datum.value > 0.55", alt.value("white"), alt.value("#111"))
+    ink = alt.condition("datum.value > 0.62", alt.value("white"), alt.value("#111"))
     number = base.mark_text(fontSize=10.5).encode(text="shown:N", color=ink)
     number = number.transform_calculate(shown="format(100 * datum.value, '.1f')")
     return alt.layer(cell, number).properties(width=alt.Step(86), height=alt.Step(19))

@@ -22,7 +22,6 @@ from reports.comparisons import Comparison, Contrast, compare, comparison_rows
 from reports.completion_tables import completion_tables
 from reports.explorer import explorer, write_explorer
 from reports.facts import digest_fact, duration, fact
-from reports.figures import draw
 from reports.files import alone, csv, inline, templates, write
 from reports.findings import Finding, findings
 from reports.folds import fold_rows
@@ -35,23 +34,20 @@ from reports.shown import Fact
 from reports.tables import PRIMARY, Cell, Statistics, clustered_rows, main_rows, summarise
 
 QUESTION = "Does the reader hand the agent enough evidence to answer?"
-PICTURES = ("cost", "differences", "kinds", "reuse", "agreement", "calibration")  # budgets are drawn as coverage
 
 
 def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     """Write the report into `folder`, each file whole or not at all; returns what was written by name.
 
     Names: `report` and, of an open split, `questions` (html), `details` (the folder of its scripts) and `cells`
-    (parquet), `markdown`, `main`, `clustered`,
-    `comparisons`, `rates` and, of a run with folds, `folds` (csv), one per figure (svg), and `cost_data`,
-    `differences_data`, `kinds_data`, `reuse_data` (csv) of those that have any.
+    (parquet), `markdown`, `main`, `clustered`, `comparisons`, `rates` and, of a run with folds, `folds` (csv); for each
+    figure of `reports.overview_figures.overview` its name (svg) and `…_data` (csv).
     Raises `ValueError` as `reports.tables.summarise` does, before anything is written.
     """
     statistics = summarise(results)
     comparisons, shares = compare(results), rates(results)
-    figures = draw(results, statistics)
-    pictures = overview(results, statistics, comparisons, PICTURES)
-    view = _view(results, statistics, comparisons, shares, figures)
+    pictures = overview(results, statistics, comparisons)
+    view = _view(results, statistics, comparisons, shares)
     view |= {"pictures": {own.name: (own, inline(own.svg)) for own in pictures}}
     pages = templates()
     texts = {
@@ -64,7 +60,6 @@ def write_report(results: Results, folder: Path) -> Mapping[str, Path]:
     }
     if results.folds:
         texts["folds"] = ("folds.csv", csv(fold_rows(results, tuple(EVIDENCE_METRICS))))
-    texts |= {name: (f"{name}.svg", alone(svg)) for name, svg in figures.items()}
     texts |= {own.name: (f"{own.name}.svg", alone(own.svg)) for own in pictures}
     texts |= {f"{own.name}_data": (f"{own.name}.csv", csv(own.data)) for own in pictures}
     open_pages = None if results.sealing else explorer(results)  # questions and gold stay sealed in the lake
@@ -80,9 +75,9 @@ def _view(
     statistics: Statistics,
     comparisons: Mapping[Contrast, Comparison],
     shares: Mapping[Cell, Mapping[str, Rate]],
-    figures: Mapping[str, str],
 ) -> dict[str, Any]:
     found = findings(results, statistics, comparisons)
+    completion = completion_tables(results)
     return {
         "title": results.title,
         "question": QUESTION,
@@ -93,8 +88,8 @@ def _view(
         "samples": f"{results.samples:,}",
         "seed": results.seed,
         "evidence": evidence_tables(results, statistics),
-        "completion": completion_tables(results),
-        "published": published().source,
+        "completion": completion,
+        "published": published().source if any(table.quotes for table in completion) else "",
         "folds": [fold_table(results, statistics, measure) for measure in fold_measures(results, statistics)],
         "differences": marked(difference_table(statistics, comparisons), results, statistics),
         "paired": paired_tables(results, statistics, comparisons, "evidence"),
@@ -116,7 +111,6 @@ def _view(
         "scores_by_kind": [kind_table(results, statistics, m) for m in score_measures(results, statistics)],
         "evidence_terms": _terms(statistics, "evidence"),
         "cost_terms": [*_terms(statistics, "cost"), *_terms(statistics, "count"), *_terms(statistics, "latency")],
-        "figures": {name: inline(svg) for name, svg in figures.items()},
         "reuse": [fact(label, value) for label, value in results.reuse.items()],
         "timings": [Fact(stage, duration(seconds)) for stage, seconds in results.timings.items()],
         "facts": [fact(label, value) for label, value in results.facts.items()],
@@ -130,7 +124,7 @@ def _summary(results: Results) -> list[Fact]:
     conversations = results.questions["conversation_id"].n_unique()
     return [
         Fact("Run", results.name),
-        Fact("Benchmark", results.benchmark),
+        Fact("Benchmark", results.reads),
         Fact("Split", results.split),
         Fact("Questions", f"{results.questions.height:,} in {conversations:,} conversations"),
         Fact("Arms", f"{len(results.arms):,}"),

@@ -24,9 +24,9 @@ class Ran:
 
     `sufficiency`: `arm, question_id: String`, `sufficient: Float64?` (uncertain or not judged is null). `judge`: the
     verdicts' first judge that asks a model, `panel` the sufficiency judges where they ask one, empty where none does.
-    `answerer`: its printed form with its model's name. `encoders`: store → encoder. `models`: alias → model.
-    `bench`: what `suffice bench readers --json` printed; `pursuit`: numbers.csv of `suffice analyse pursuit`. `data`:
-    what the run reads where that is not the benchmark itself; no number of it may stand beside a paper's.
+    `answerer`: its printed form with its model's name. `encoders`: store → encoder. `stores`: store → how it is made.
+    `models`: alias → model. `bench`: what `suffice bench readers --json` printed; `pursuit`: numbers.csv of `suffice
+    analyse pursuit`.
     """
 
     results: Results
@@ -36,10 +36,10 @@ class Ran:
     answerer: str
     offline_answers: bool
     encoders: Mapping[str, str]
+    stores: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     bench: Mapping[str, Any] | None = None
     pursuit: pl.DataFrame | None = None
-    data: str = ""
 
 
 class Values(NamedTuple):
@@ -73,7 +73,7 @@ class Lookup:
         source = METRICS[at.metric].source
         if source == "bench":
             return self._benched(at)
-        read = self.ran.data or self.results.benchmark
+        read = self.results.reads
         if at.benchmark and at.benchmark != read:
             return Held(why=f"this run reads {read}, not {at.benchmark}")
         if source == "pursuit":

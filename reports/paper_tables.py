@@ -1,6 +1,5 @@
 """What did this run find where the papers print a number?"""
 
-import math
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,10 +9,11 @@ import numpy as np
 
 from reports.coordinates import METRICS, Coordinates, label, read
 from reports.grid import ALL
-from reports.intervals import Floats, Integers, bootstrap_means
+from reports.intervals import Integers, bootstrap_means
 from reports.paper_lookup import Lookup, Ran, Values
 from reports.published import FIRST_SET, Printed
 from reports.results import Results
+from reports.significance import mcnemar
 from reports.tables import Estimate, estimates_of
 
 UNPUBLISHED = "not published"
@@ -97,13 +97,6 @@ def build(ran: Ran, tables: Sequence[Printed]) -> list[PaperTable]:
     ]
 
 
-def mcnemar(differences: Floats) -> float:
-    """Two-sided exact p of paired differences of 0 and 1, NaN left out; 1 where no pair differs. McNemar 1947."""
-    up, down = int((differences > 0).sum()), int((differences < 0).sum())
-    tail = sum(math.comb(up + down, i) for i in range(min(up, down) + 1))
-    return min(1.0, tail / 2 ** (up + down - 1)) if up + down else 1.0
-
-
 def _cell(ran: Ran, at: Coordinates, own: Values, found: Estimate, printed: float | None) -> PaperCell:
     scale = METRICS[at.metric].scale
     ends = {"low": found.low, "high": found.high, "cluster-low": found.cluster_low, "cluster-high": found.cluster_high}
@@ -113,7 +106,7 @@ def _cell(ran: Ran, at: Coordinates, own: Values, found: Estimate, printed: floa
     low, high = (None if end is None or at.statistic else end * scale for end in (found.low, found.high))
     why = _unlike(ran, at, own, found.n)
     return PaperCell(
-        mcnemar(own.values) if at.statistic == "p" else value * scale,
+        mcnemar(int((own.values > 0).sum()), int((own.values < 0).sum())) if at.statistic == "p" else value * scale,
         low,
         high,
         n=found.n,
@@ -181,7 +174,7 @@ def _differs(
     answered = bool(used & {"answers", "judge"})
     ours = {
         "questions": f"{max(counts):,}" if counts else "",
-        "store": "; ".join(stores) if counts else "",
+        "store": "; ".join(dict.fromkeys(ran.stores.get(name, name) for name in stores)) if counts else "",
         "encoder": "; ".join(dict.fromkeys(ran.encoders.values())) if counts else "",
         "answerer": ran.answerer if answered else "",
         "judge": ran.judge if "judge" in used else "",

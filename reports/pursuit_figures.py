@@ -27,7 +27,7 @@ from reports.pursuit_analysis import (
 from reports.pursuit_published import OVERLAP, OVERLAP_BENCHMARK
 from reports.tables import Estimate
 
-SHADES = {"hybrid": COLOURS[0], "mem_pursuit": COLOURS[1]}
+SHADES = {"hybrid": COLOURS[0], "mem_pursuit": COLOURS[6]}  # dark and light, also in grey
 ABOVE, BELOW = COLOURS[3], COLOURS[1]  # green and orange, as in the paper's histograms
 BIN = 0.02
 STAR = "M0,-1L.29,-.4L.95,-.31L.48,.15L.59,.81L0,.5L-.59,.81L-.48,.15L-.95,-.31L-.29,-.4Z"

@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from reports.calibration import Errors
-
-if TYPE_CHECKING:
-    from reports.sealing import Sealing
+from reports.sealing import Sealing
 
 ABSTENTION = "abstention"
 EVIDENCE_METRICS: Mapping[str, str] = {
@@ -73,10 +71,12 @@ class Results:
     `apart`: kinds that have rows of their own and stay out of the overall row. `folds`: conversations that are reported
     together. `mix_budgets`: whether arms of all budgets may also stand in one ranking. `primary`: baseline and arm, by
     label, that the protocol declared as the one comparison it is about, on the measure `metric`; empty: none was.
+    `secondary`: arm, baseline and measure of each comparison that it declared beside that one.
     `wrong_labels`: question id → `answer` or `citation`, whichever is known to be wrong of its gold; of all the
     benchmark's questions, also those that this run does not ask. `calibrations`: judge → its errors on planted replies,
     of judges that were measured on all of them. `sealing`: under what a sealed split was opened, None for an open one.
     `reuse`: counts of states, cells, answers and verdicts and what sharing saved. `timings`: stage → seconds.
+    `data`: what the run reads where that is not the benchmark itself; no number of it may stand beside a paper's.
     """
 
     name: str
@@ -101,8 +101,15 @@ class Results:
     apart: Sequence[str] = ()
     folds: Sequence[Sequence[str]] = ()
     mix_budgets: bool = False
-    sealing: "Sealing | None" = None
+    sealing: Sealing | None = None
     primary: Sequence[str] = ()
     metric: str = "complete_evidence"
+    secondary: Sequence[tuple[str, str, str]] = ()
     wrong_labels: Mapping[str, str] = field(default_factory=dict)
     calibrations: Mapping[str, Errors] = field(default_factory=dict)
+    data: str = ""
+
+    @property
+    def reads(self) -> str:
+        """The benchmark, or what the run reads instead of it."""
+        return self.data or self.benchmark

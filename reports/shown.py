@@ -57,6 +57,11 @@ class Table:
     blocks: tuple[Block, ...]
     first: str = "Arm"
 
+    @property
+    def quotes(self) -> bool:
+        """Whether published figures stand beside those of the run."""
+        return any(head.title.startswith("Paper") for head in self.heads)
+
 
 @dataclass(frozen=True)
 class Fact:

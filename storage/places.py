@@ -2,9 +2,9 @@
 
 import os
 import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import cast
 
 from storage.errors import InputError, unwritable
@@ -70,15 +70,15 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def _write_whole(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
+    temporary = path.parent / f".part-{token_hex(8)}"
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:  # readable by whom the umask lets: a lake may be a team's
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

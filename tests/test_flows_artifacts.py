@@ -37,6 +37,13 @@ def test_the_headline_is_a_table_whose_cells_read_as_they_were_written() -> None
     assert "gold digest" not in headline(SUMMARY)
 
 
+def test_the_headline_ends_with_a_link_to_each_figure() -> None:
+    figures = {"coverage": "s3://lake/coverage.svg", "coverage_data": "s3://lake/coverage.csv"}
+    tokens = markdown_it.MarkdownIt().parse(headline({**SUMMARY, "paths": SUMMARY["paths"] | figures}))
+    links = [part.attrs["href"] for each in tokens for part in each.children or [] if part.type == "link_open"]
+    assert links == ["s3://lake/coverage.svg"]
+
+
 def test_keys_are_what_the_server_takes_and_links_open() -> None:
     assert key(SUMMARY["protocol"], "headline") == "bfr-pilot-b-headline"
     assert link("/a b/report.html") == "file:///a%20b/report.html"

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows.compare import FIELDS, compare
+from flows.compare import FIELDS, compare, page
 from storage.errors import InputError
 
 SAID: dict[str, Any] = {
@@ -66,6 +66,20 @@ def test_one_despite_does_not_excuse_another_field(tmp_path: Path) -> None:
 def test_equal_runs_compare_and_missing_stays_missing(tmp_path: Path) -> None:
     found = compare(_run(tmp_path, "a", 0.5), str(tmp_path / "reports" / _run(tmp_path, "b", None)), str(tmp_path))
     assert found.despite == [] and found.rows["difference"].to_list() == [None]
+
+
+def test_what_else_two_runs_were_made_from_is_told_words_before_digests(tmp_path: Path) -> None:
+    names = [_run(tmp_path, "a", 0.5), _run(tmp_path, "b", 0.5)]
+    made = {"pool of turns": "a" * 64, "candidates of turns": "200, minmax", "encoder of turns": "minilm"}
+    for name, more in zip(names, ({}, {"pool of turns": "b" * 64, "candidates of turns": "200, rrf"}), strict=True):
+        file = tmp_path / "reports" / name / "summary.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "identity": made | more}))
+    found = compare(*names, str(tmp_path))
+    assert list(map(str, found.made)) == [
+        "candidates of turns: 200, minmax and 200, rrf",
+        f"pool of turns: {'a' * 16} and {'b' * 16}",
+    ]
+    assert "200, minmax in the first run; 200, rrf in the second" in page(found).read_text()
 
 
 def test_an_unknown_run_or_field_is_refused(tmp_path: Path) -> None:

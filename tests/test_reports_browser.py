@@ -95,6 +95,7 @@ def test_filters_find_what_the_frames_hold(page: Any, results: Results) -> None:
     page.select_option("#outcome", "2")
     complete = expected(results, arm, complete_evidence=1.0)
     assert listed(page) == complete and 0 < len(complete) < results.questions.height
+    assert page.is_disabled("#relation")  # a relation to no other arm
     page.select_option("#other", label=other)
     page.select_option("#relation", "above")
     both = results.cells.filter(arm=other).drop_nulls("complete_evidence")
@@ -264,6 +265,12 @@ def test_every_link_of_both_pages_leads_somewhere(page: Any, folder: Path) -> No
     page.wait_for_selector("#detail .timeline")
     page.click("h1 a")
     assert page.url == (folder / "report.html").as_uri()
+
+
+def test_tables_scroll_by_themselves_and_never_the_page(page: Any, folder: Path) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto((folder / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_every_control_has_a_label(page: Any) -> None:

@@ -9,10 +9,12 @@ from scipy import stats
 
 from reports.comparison_tables import kinds_table, paired_tables, subset_tables
 from reports.comparisons import Comparison, Contrast, compare, compare_runs, comparison_rows
+from reports.findings import findings
 from reports.grid import ALL
 from reports.measures import known_metrics
 from reports.rates import AUDITED, CITED, EVERY, rate_rows, rates
 from reports.results import Results
+from reports.significance import holm
 from reports.tables import PRIMARY, Cell, summarise
 from tests.report_fixture import JUDGES, KINDS, build_results, two_arms
 
@@ -38,6 +40,19 @@ def test_equal_arms_differ_by_exactly_nothing() -> None:
     difference = found.difference
     assert (difference.low, difference.value, difference.high, difference.cluster_low) == (0.0, 0.0, 0.0, 0.0)
     assert (found.p, found.cluster_p, found.verdict, found.d_z, found.detectable) == (1.0, 1.0, "equal", None, None)
+
+
+@pytest.mark.parametrize("without", ["questions", "overall", "audited"])
+def test_where_no_question_is_left_nothing_is_compared(without: str) -> None:
+    base = two_arms({"hybrid": [1.0, 0.0, 0.0, 1.0], "bm25": [1.0, 1.0, 0.0, 1.0]}, conversations=FOUR)
+    if without == "questions":
+        made = replace(base, questions=base.questions.clear(), cells=base.cells.clear())
+    elif without == "overall":
+        made = replace(base, apart=base.kinds)
+    else:
+        made = replace(base, wrong_labels=dict.fromkeys(base.questions["question_id"], "answer"))
+    found = of(made, subset=AUDITED if without == "audited" else EVERY)
+    assert (found.difference.n, found.p, found.cluster_p, found.holm, found.verdict) == (0, None, None, None, "unknown")
 
 
 def test_a_rate_has_the_exact_test_and_the_effect_sizes_of_rates() -> None:
@@ -82,6 +97,21 @@ def test_families_are_the_arms_of_a_measure_the_kinds_of_a_pair_and_the_declared
     ps = {found[each].p: found[each].holm for each in arms}
     low, high = sorted(p for p in ps if p is not None)
     assert (ps[low], ps[high]) == (pytest.approx(min(1, 2 * low)), pytest.approx(max(high, min(1, 2 * low))))
+
+
+def test_what_is_declared_beside_the_first_comparison_is_a_family_of_its_own_and_told() -> None:
+    beside = [("mem_pursuit@k2", "bm25@k2", "gold_hit"), ("bm25@k2", "hybrid@k2", "gold_hit")]
+    made = replace(build_results(), primary=("hybrid@k5", "bm25@k5"), secondary=beside)
+    found = compare(made)
+    own = [found[Contrast(arm, baseline, ALL, measure)] for arm, baseline, measure in beside]
+    assert [(each.family, each.tests) for each in own] == [("declared beside it", 2)] * 2
+    assert [each.holm for each in own] == holm([each.p for each in own])
+    assert found[Contrast("bm25@k5", "hybrid@k5", ALL, PRIMARY)].tests == 1
+    told = [each for each in findings(made, summarise(made), found) if each.topic == "declared beside it"]
+    assert [each.text.partition(" finds a gold turn")[0] for each in told] == [baseline for _, baseline, _ in beside]
+    tables = paired_tables(made, summarise(made), found, "evidence")
+    (table,) = (each for each in tables if each.caption == "Gold Hit")
+    assert [block.heading for block in table.blocks if "declared" in block.heading] == ["Against bm25@k2, as declared"]
 
 
 def test_an_arm_that_uses_gold_is_compared_with_nobody() -> None:

@@ -63,6 +63,19 @@ def test_published_figures_stand_beside_arms_that_begin_as_the_paper_s_do() -> N
     assert said.of(said.budgets, "locomo", replace(arm, reader="bfr_mv")) == {}
 
 
+def test_made_up_conversations_stand_beside_no_published_completion() -> None:
+    made = traced(build_results(readers=("hybrid", "bm25"), budgets=(5,), full_context=False), 3)
+    label, reader = "bfr_mv(init=fca_ms)@C6", "bfr_mv(init=fca_ms)"
+    arms = [replace(a, label=label, reader=reader, budget="C6") if a.reader == "bm25" else a for a in made.arms]
+    frames = {
+        name: getattr(made, name).with_columns(pl.col("arm").replace({"bm25@k5": label}))
+        for name in ("cells", "verdicts", "selections")
+    }
+    of_locomo = replace(made, arms=arms, **frames)
+    made_up = replace(of_locomo, data="x")
+    assert [completion_tables(run)[0].quotes for run in (of_locomo, made_up)] == [True, False]
+
+
 def test_folds_are_parts_of_the_one_run() -> None:
     made = two_arms({"hybrid": [1.0, 0.0, 1.0, None], "bm25": [0.0, 0.0, 1.0, 1.0]}, conversations=list("aabc"))
     made = replace(made, folds=[["a"], ["b", "c"]])

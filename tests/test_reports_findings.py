@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from reports.comparisons import compare, verdict
@@ -59,6 +60,23 @@ def test_on_a_sealed_split_every_sentence_of_an_undeclared_comparison_says_explo
     assert marked[1] == "Against hybrid@k10, mmr@k10 is shown to be below it."
 
 
+def test_each_arm_is_set_against_the_baseline_of_its_own_store() -> None:
+    rows = {"hybrid": [1.0, 1.0, 1.0, 0.0] * 10, "bm25": [1.0, 0.0] * 20}
+    one = two_arms(rows, conversations=[f"c{i % 8}" for i in range(40)])
+    arms = [*one.arms, *(replace(arm, label=f"{arm.label}:facts", store="facts") for arm in one.arms)]
+    two = replace(one, arms=arms, cells=pl.concat([one.cells, one.cells.with_columns(pl.col("arm") + ":facts")]))
+    text = said(two, "result")
+    assert "Against hybrid@k10:facts, bm25@k10:facts is not shown to differ from it." in text
+    assert "Against hybrid@k10, " not in text
+
+
+def test_an_interval_without_width_is_not_said() -> None:
+    text = said(two_arms({"hybrid": [1.0] * 6, "bm25": [1.0] * 6}, conversations=list("aabbcc")), "result")
+    assert "hybrid@k10 hands over all gold turns on 100.0 % of 6 questions; no ranking is given." in text
+    assert "difference 0.0 points (p = 1, exact McNemar" in text
+    assert "95 % interval" not in text
+
+
 def test_an_interval_that_includes_zero_concludes_nothing() -> None:
     rows = {"hybrid": [1.0, 0.0, 1.0, 0.0] * 5, "bm25": [0.0, 1.0, 1.0, 1.0] * 5}
     text = said(two_arms(rows, conversations=[f"c{i // 4}" for i in range(20)]), "result")
@@ -87,6 +105,19 @@ def test_the_declared_comparison_comes_first_and_again_without_wrong_labels() ->
     assert "gold answer is known to be wrong, 39 are left" in found[1].text
     assert "gold turns are known to be wrong as well, 38 are left" in found[2].text
     assert "1 are known to have a wrong gold answer and 1 more wrong gold turns alone" in said(made, "limit")
+
+
+def test_where_nothing_is_held_nothing_is_said_of_means() -> None:
+    made = two_arms({"hybrid": [None, None], "bm25": [None, None]}, conversations="ab")
+    assert said(made, "limit") == "No cell of any arm is held for the 2 questions with gold: nothing is measured yet."
+
+
+def test_a_comparison_declared_on_a_metric_that_no_cell_has_concludes_nothing() -> None:
+    made = two_arms({"hybrid": [1.0, 0.0], "bm25": [1.0, 1.0]}, conversations="ab")
+    declared = replace(made, primary=("hybrid@k10", "bm25@k10"), metric="user_recall_any")
+    assert everything(declared)[0].text.endswith(
+        "no question in common on which both are measured, so nothing is concluded."
+    )
 
 
 def test_few_conversations_bound_their_own_p() -> None:

@@ -97,6 +97,9 @@ def test_latency_is_read_at_the_papers_cell_and_the_paper_stands_beside_its_own_
     printed = [row for row in _rows(figure.spec) if row.get("series", "").startswith("printed")]
     assert {row["pools"] for row in printed} == {"LoCoMo"}
     assert set(figure.write(tmp_path)) == {f"latency_grid.{kind}" for kind in ("svg", "png", "csv")}
+    made_up = latency_grid([{**row, "pools": "bundled sample"} for row in bench_cells()])
+    assert made_up is not None and "paper" not in made_up.caption
+    assert not [row for row in _rows(made_up.spec) if row.get("series", "").startswith("printed")]
     assert latency_grid([]) is None
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from reports.comparisons import compare, verdict
+from reports.comparisons import compare
 from reports.grid import ALL
 from reports.overview_figures import Figure, overview
 from reports.results import Results
@@ -40,18 +40,18 @@ def test_the_front_is_what_no_arm_beats_at_a_lower_or_equal_cost(figures: dict[s
 def test_arms_that_use_gold_stand_in_no_ranking(figures: dict[str, Figure]) -> None:
     for name in ("cost", "differences"):
         assert not figures[name].data.filter(pl.col("arm").str.starts_with("oracle")).height
-    assert "oracle" not in figures["budgets"].reading
+    assert "oracle" not in figures["coverage"].reading
 
 
 def test_differences_and_kinds_are_those_of_the_tables(
     run: tuple[Results, Statistics], figures: dict[str, Figure]
 ) -> None:
     results, statistics = run
-    pairs = {each.arm: pair.difference for each, pair in compare(results).items() if each[2:4] == (ALL, PRIMARY)}
+    pairs = {each.arm: pair for each, pair in compare(results).items() if each[2:4] == (ALL, PRIMARY)}
     for row in figures["differences"].data.iter_rows(named=True):
-        found = pairs[row["arm"]]
+        found = pairs[row["arm"]].difference
         assert (row["difference"], row["low"], row["cluster_high"]) == (found.value, found.low, found.cluster_high)
-        assert row["side"] == verdict(found)
+        assert row["side"] == pairs[row["arm"]].verdict
     kinds = figures["kinds"].data.filter(~pl.col("arm").str.contains("gold"))
     for arm, kind, value in kinds.select("arm", "kind", "value").iter_rows():
         assert value == statistics.estimates[Cell(arm, kind, PRIMARY)].value
@@ -76,7 +76,7 @@ def test_an_arm_known_for_a_part_of_the_questions_is_left_out_and_the_caption_sa
     results = replace(base, cells=cells)
     found = {figure.name: figure for figure in overview(results, summarise(results), compare(results))}
     for figure in found.values():
-        assert "Left out: 1 arms" in figure.caption
+        assert "Left out: 1 arm known for less than 95 %" in figure.caption
         assert "bm25" not in figure.reading
     assert set(found["cost"].data["arm"]) == {"hybrid@k5", "dense@k5", "full_context@all"}
 
@@ -84,7 +84,7 @@ def test_an_arm_known_for_a_part_of_the_questions_is_left_out_and_the_caption_sa
 def test_pictures_take_the_pages_colour_fetch_nothing_and_have_a_reading(
     figures: dict[str, Figure], tmp_path: Path
 ) -> None:
-    assert list(figures) == ["budgets", "cost", "differences", "kinds", "reuse", "agreement"]
+    assert list(figures) == ["coverage", "cost", "latency", "differences", "kinds", "reuse", "scores", "agreement"]
     for figure in figures.values():
         assert (figure.svg.startswith("<svg") and "currentColor" in figure.svg) or figure.name == "kinds"
         assert not re.search(r'(href|src)\s*=\s*"(?!#)', figure.svg)
@@ -110,5 +110,5 @@ def test_labels_are_text_in_a_picture_and_never_markup() -> None:
 
 def test_nothing_known_is_no_figure() -> None:
     base = build_results(samples=50)
-    results = replace(base, cells=base.cells.clear())
+    results = replace(base, cells=base.cells.clear(), verdicts=base.verdicts.clear())
     assert overview(results, summarise(results), compare(results)) == []

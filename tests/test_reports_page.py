@@ -16,6 +16,7 @@ from reports.results import Results
 from reports.tables import main_rows
 from tests.report_fixture import HOSTILE, build_results, read_explorer
 
+PICTURES = ("coverage", "cost", "latency", "differences", "kinds", "reuse", "scores", "agreement")
 FILES = {
     "report.html",
     "report.md",
@@ -25,9 +26,7 @@ FILES = {
     "rates.csv",
     "questions.html",
     "cells.parquet",
-    "coverage.svg",
-    "latency.svg",
-    *(f"{name}.{kind}" for name in ("cost", "differences", "kinds", "reuse", "agreement") for kind in ("svg", "csv")),
+    *(f"{name}.{kind}" for name in PICTURES for kind in ("svg", "csv")),
 }
 
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import polars as pl
 
+from reports.optimism import optimism
 from reports.results import EVIDENCE_METRICS, Arm
-from reports.sealing import optimism
 from tests.report_fixture import sealing
 
 ARMS = [Arm(f"{name}@k2", name, "k2", "2", "turns", False) for name in ("a", "b")]

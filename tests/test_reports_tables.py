@@ -119,6 +119,16 @@ def test_strict_counts_what_was_not_judged_as_wrong_and_judged_leaves_it_out() -
     assert (judged.value, judged.n) == (1.5 / 2, 2)
 
 
+def test_an_arm_that_nobody_has_judged_has_no_score_and_not_0() -> None:
+    base = build_results()
+    never = pl.when(pl.col("arm") == "hybrid@k2").then(pl.lit("missing")).otherwise("status").alias("status")
+    made = replace(base, verdicts=base.verdicts.with_columns(never, pl.when(never != "missing").then("score")))
+    found = summarise(made).estimates
+    strict = f"{JUDGES[0]}_strict"
+    assert (found[Cell("hybrid@k2", ALL, strict)].value, found[Cell("hybrid@k2", ALL, strict)].n) == (None, 0)
+    assert found[Cell("bm25@k2", ALL, strict)] == summarise(base).estimates[Cell("bm25@k2", ALL, strict)]
+
+
 def test_latency_is_median_and_95th_percentile_of_known_cells() -> None:
     base = build_results(readers=("hybrid",), budgets=(2,), full_context=False, conversations=1, questions=5)
     made = replace(base, cells=base.cells.with_columns(latency_ms=pl.Series([1.0, 2.0, None, 4.0, 11.0])))

@@ -35,11 +35,21 @@ def compare(
     marks = [str(each) for each in found.despite]
     paired = comparison_rows(found.paired).to_dicts()
     if as_json:
-        print_json({"despite": marks, "rows": found.rows.to_dicts(), "paired": paired, "page": str(path)})
+        print_json(
+            {
+                "despite": marks,
+                "made": [each._asdict() for each in found.made],
+                "rows": found.rows.to_dicts(),
+                "paired": paired,
+                "page": str(path),
+            }
+        )
         return
     screen = console()
     for mark in marks:
         screen.print(f"NOT COMPARABLE in {mark}", style="red", highlight=False, markup=False, soft_wrap=True)
+    for each in found.made:
+        screen.print(f"differs in {each}", style="dim", highlight=False, markup=False, soft_wrap=True)
     title = "second less first" + (", not comparable" if marks else "")
     if paired:
         told = [_paired(row) for row in paired if row["kind"] == "all" and row["p"] is not None]

@@ -200,6 +200,12 @@ def print_summary(summary: Mapping[str, Any]) -> None:
             f"which saved {reuse['answers saved']:,} answers and {reuse['verdicts saved']:,} verdicts.",
             highlight=False,
         )
+        missing = reuse["cells"] - reuse["cells with evidence"]
+        if missing:
+            out.print(
+                f"{missing:,} of {reuse['cells']:,} cells have no evidence in this lake: `suffice run` computes them.",
+                highlight=False,
+            )
     for told in summary["stores"]:
         out.print(_of_store(told), highlight=False)
     new = ", ".join(f"{count:,} {stage}" for stage, count in summary["new"].items() if count)

@@ -57,7 +57,7 @@ def tables(
     """Write the tables and figures of the two papers with this lake's numbers beside the published ones.
 
     Reads what the lake holds; starts no server and computes no evidence. What lacks says why. With all tables come
-    figures of this run: budgets, cost, differences, question types, reuse, judges, and latencies of --bench.
+    figures of this run: coverage, cost, latency, differences, question types, reuse, scores, judges, and --bench.
     """
     from flows.tables import tables as written
 

@@ -74,6 +74,7 @@ function filter() {
   const arm = Number(at("arm").value || 0), other = at("other").value, relation = at("relation").value;
   const own = data.outcome[arm] ?? "", theirs = other === "" ? "" : data.outcome[Number(other)];
   const judge = Number(at("judge").value || 0), verdict = at("verdict").value;
+  at("relation").disabled = other === ""; // there is nothing to stand in a relation to
   const diagnosis = at("diagnosis").value, causes = data.diagnosis[judge]?.[arm] ?? "";
   shown = [];
   for (let q = 0; q < size; q++) {

@@ -39,6 +39,7 @@ SOURCES: dict[str, Source] = {
 BUNDLED: dict[str, Path] = {
     "sample": Path(__file__).parent / "sample" / "conversations.json",
 }
+BUNDLED_WORDS = "a bundled sample"  # what stands where a benchmark's name would promise the benchmark itself
 
 
 def locate(benchmark: str, data: str) -> Path:
