@@ -231,7 +231,8 @@ def _spoilt(value: Any, odd: Sequence[Any]) -> Iterator[Any]:
 )
 def test_a_passing_fault_is_tried_again(endpoint: FaultServer, tmp_path: Path, passing: Fault) -> None:
     endpoint.faults.extend([passing, passing])
-    slow = passing.hang or passing.drips or passing.latency_s > 0  # a busy machine may take a while for what is to come in time
+    # A busy machine may take a while for what is to come in time.
+    slow = passing.hang or passing.drips or passing.latency_s > 0
     reply = ask(str(tmp_path), requests(model(endpoint, timeout_s=0.3 if slow else 20.0), "q"), policy=QUICK)[0]
     assert (reply.text, reply.attempts, len(endpoint.asked())) == ("echo: q", 3, 3)
 
