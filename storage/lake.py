@@ -27,10 +27,9 @@ class Lake:
 
     @classmethod
     def open(cls, root: str | Path, *, new: bool = True) -> "Lake":
-        """The lake at `root`, made, if `new`, where there is none.
+        """The lake at `root`: to write to, and made where there is none, or, if not `new`, one that is there, to read.
 
-        Raises `InputError` if the place cannot be written, holds a lake of another schema version, or none that may
-        be made.
+        Raises `InputError` if that cannot be had, or if it is a lake of another schema version.
         """
         lake = cls(root)
         marker = lake.root / "lake.json"
@@ -50,7 +49,7 @@ class Lake:
             raise InputError(
                 f"lake {lake.root}: schema version {SCHEMA_VERSION} expected, {found} found; use a new --lake"
             )
-        if not is_remote(lake.root) and not os.access(lake.root, os.W_OK):
+        if new and not is_remote(lake.root) and not os.access(lake.root, os.W_OK):
             raise InputError(f"lake {lake.root}: not writable; name a writable folder with --lake")
         return lake
 

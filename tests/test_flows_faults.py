@@ -18,6 +18,7 @@ from storage import vectors
 from storage.errors import InputError
 from storage.lake import Lake
 from storage.tables import CorruptPart
+from storage.upkeep import verify
 from tasks.answer import answer
 from tasks.candidates import build_pools
 from tasks.compose import compose
@@ -127,6 +128,7 @@ def test_a_lake_that_may_not_be_written_is_one_clear_line(small_disk: Path, data
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     with pytest.raises(InputError, match="not writable; name a writable folder with --lake"):
         Lake.open(lake)
+    assert verify(Lake.open(lake, new=False)).findings == (), "one may still look"
     with pytest.raises(InputError, match="a place that can be written expected"):
         STEPS["index"](plan)
 
