@@ -15,7 +15,7 @@ from storage.ledger import BrokenLedger
 from storage.manifest import Difference, FrozenDiffers
 from storage.tables import CorruptPart
 from tasks.llm.budget import BudgetStop
-from tasks.llm.faults import Fault
+from tasks.llm.faults import Fault, Malformed
 from tasks.llm.patience import GaveUp
 from tasks.sealed import StillSealed
 
@@ -25,6 +25,7 @@ ARGUMENTS: dict[type[Exception], tuple[Any, ...]] = {
     CorruptPart: (Path("part-1.parquet"), "a cut file"),
     FrozenDiffers: (Difference("models.small", {"seed": 1}, None),),
     GaveUp: (Fault("status 503", again=True, wait_s=2.0),),
+    Malformed: ({"code": 502},),
     OverBudget: ("calls", 3),
     StillSealed: ("locomo",),
 }
