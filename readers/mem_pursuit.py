@@ -137,7 +137,10 @@ def mem_pursuit_batch(
 
 @dataclass(frozen=True)
 class MemPursuit:
-    """The reader: the pursuit path over the pool's vectors, cut to the budget. Ties go to the better native rank."""
+    """The reader: the pursuit path over the pool's vectors, cut to the budget. Ties go to the better native rank.
+
+    Parameters as in `mem_pursuit`, which says what of them raises `ValueError`.
+    """
 
     ridge: float = 1e-10
     tau: float | None = None
@@ -145,6 +148,9 @@ class MemPursuit:
 
     title: ClassVar[str] = "MemPursuit: memories that together reconstruct the query"
     source: ClassVar[str] = "Feng & Fan, arXiv 2610.15642, section 3"
+
+    def __post_init__(self) -> None:
+        _check(0, self.ridge, self.tau, self.patience)
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
         """The path's longest prefix within the budget. `gains` are falls of the squared residual norm.
@@ -234,7 +240,7 @@ def _check(k: int, ridge: float, tau: float | None, patience: int) -> None:
     if k < 0:
         raise ValueError(f"k is {k}, it must be at least 0")
     if not 0 < ridge < math.inf:
-        raise ValueError(f"ridge is {ridge}, it must be positive and finite: it is what makes the weights of duplicates unique")
+        raise ValueError(f"ridge is {ridge}, it must be positive and finite: it makes the weights of duplicates unique")
     if tau is not None and not tau >= 0:
         raise ValueError(f"tau is {tau}, it must be at least 0 (None switches adaptive stopping off)")
     if patience < 1:

@@ -500,6 +500,12 @@ def test_a_mistake_is_named(change: dict[str, object], message: str) -> None:
         mem_pursuit(arguments.pop("query"), arguments.pop("memories"), arguments.pop("k"), **arguments)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("mistake", [{"ridge": 0.0}, {"tau": -1.0}, {"patience": 0}])
+def test_the_reader_refuses_a_mistake_before_it_reads(mistake: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(mistake))):
+        MemPursuit(**mistake)  # type: ignore[arg-type]
+
+
 def test_mistakes_in_a_batch_are_named() -> None:
     queries, store = np.ones((2, 4), np.float32), np.ones((5, 4), np.float32)
     with pytest.raises(ValueError, match=r"memories \(1 pools\) must match queries \(2\)"):
