@@ -50,7 +50,7 @@ class Data(_Part):
     wrong_labels: str = Field("", description="JSON file of labels known to be wrong, for the report; empty: none")
     folds: tuple[tuple[str, ...], ...] = Field(
         (),
-        description="conversations reported together, read with what others taught; the rest is in the pooled rows alone",
+        description="conversations reported together, whose gold none of them learns from; the rest is pooled alone",
     )
     limit: int | None = Field(None, ge=1, description="run this many questions, taken from all conversations in turn")
 

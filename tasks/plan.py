@@ -40,8 +40,8 @@ class StorePlan:
     """One store with its index and pools. Every property is a content address of what it is made from.
 
     `conversations` bounds the index, all if empty; records, pools and selections do not depend on it.
-    `learned_from`: the address of the gold, questions and folds that learning arms are fitted on, empty without such arms;
-    then selections, which depend on it, are the same whatever the gold says. `pools`: where the pools lie that another
+    `learned_from`: the address of the gold, questions and folds that learning arms are fitted on, empty without such
+    arms; then selections, which depend on it, are the same whatever the gold says. `pools`: where the pools lie that another
     system made, with the address of their content; writer and fusion then have no part.
     """
 
