@@ -40,8 +40,8 @@ def fit(plan: Plan, store: StorePlan) -> int:
 
     The folds are the protocol's, with the rest as one more. Where it names none the conversations are dealt in
     benchmark order into five folds (as many as there are conversations if fewer). Each fold is read with weights fitted
-    on the other folds' gold alone. Raises `InputError` for fewer than two folds. Deviation from scikit-learn's GroupKFold,
-    which evens the folds' sizes: dealing depends on the order alone.
+    on the other folds' gold alone. Raises `InputError` for fewer than two folds.
+    Deviation from scikit-learn's GroupKFold, which evens the folds' sizes: dealing depends on the order alone.
     """
     table = Lake(plan.lake).table(FITS, address(plan, store))
     done = set(table.read(["reader"])["reader"])

@@ -41,8 +41,8 @@ class StorePlan:
 
     `conversations` bounds the index, all if empty; records, pools and selections do not depend on it.
     `learned_from`: the address of the gold, questions and folds that learning arms are fitted on, empty without such
-    arms; then selections, which depend on it, are the same whatever the gold says. `pools`: where the pools lie that another
-    system made, with the address of their content; writer and fusion then have no part.
+    arms; then selections, which depend on it, are the same whatever the gold says. `pools`: where the pools lie that
+    another system made, with the address of their content; writer and fusion then have no part.
     """
 
     name: str
