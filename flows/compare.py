@@ -122,13 +122,19 @@ def _paired(one: Side, other: Side) -> Mapping[Contrast, Comparison]:
 
 def _folder(run: str, lake: str) -> Path:
     for folder in (place(run), Lake(lake).reports / run):
-        if (folder / "summary.json").is_file():
+        if _is_report(folder):
             return folder
-    known = sorted(path.parent.name for path in Lake(lake).reports.glob("*/summary.json"))
+    reports = Lake(lake).reports
+    known = sorted(path.parent.name for path in reports.glob("*/summary.json") if _is_report(path.parent))
     raise InputError(
         f"compare: a report's folder or one of {', '.join(known[-5:]) or 'no report in this lake'} expected, "
         f"{run!r} found"
     )
+
+
+def _is_report(folder: Path) -> bool:
+    """An analysis has a summary too, but no main table."""
+    return all((folder / name).is_file() for name in ("summary.json", "main.csv"))
 
 
 def _summary(folder: Path) -> dict[str, Any]:

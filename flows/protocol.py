@@ -49,7 +49,8 @@ class Data(_Part):
     questions: tuple[str, ...] = Field((), description="ids of the questions to run; empty means all")
     wrong_labels: str = Field("", description="JSON file of labels known to be wrong, for the report; empty: none")
     folds: tuple[tuple[str, ...], ...] = Field(
-        (), description="conversations that are reported together; the rest is in the pooled rows alone"
+        (),
+        description="conversations reported together, whose gold none of them learns from; the rest is pooled alone",
     )
     limit: int | None = Field(None, ge=1, description="run this many questions, taken from all conversations in turn")
 
@@ -279,7 +280,8 @@ class Protocol(_Part):
             if arm.learns
         }
         chosen = [list(self.data.kinds), list(self.data.conversations), list(self.data.questions), self.data.limit]
-        learned_from = digest({"gold": gold, "questions": chosen})
+        folds = {"folds": [list(fold) for fold in self.data.folds]} if self.data.folds else {}
+        learned_from = digest({"gold": gold, "questions": chosen, **folds})
         return Plan(
             lake=lake,
             benchmark=self.data.benchmark,
@@ -309,6 +311,7 @@ class Protocol(_Part):
             kinds=self.data.kinds,
             conversations=self.data.conversations,
             named=self.data.questions,
+            folds=self.data.folds,
             limit=self.data.limit,
             split=self.data.split,
             seal=seal,

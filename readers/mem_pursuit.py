@@ -5,6 +5,7 @@ Source: Feng & Fan, "Recall What Is Missing", arXiv 2610.15642v1, section 3 and 
 silent the rules below decide, so that two implementations agree to the last selection.
 """
 
+import math
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -61,11 +62,13 @@ def mem_pursuit(
 
     Ties within 1e-12 go to the lower index. At ||r||^2 <= 1e-12 the ranking falls back to the query cosine. Rows with
     NaN or infinity are never selected; zero rows may be. Of exact duplicates all may enter, sharing their weight.
-    `tau`: stop after `patience` consecutive entries that lower ||r||^2 by at most this part of it (the paper: 1e-5).
+    `tau`: stop after `patience` consecutive entries that lower ||r||^2 by at most this part of it, or of 1e-12
+    where it is less (the paper: 1e-5).
     `gram`: (P, P), the memories' inner products where a store keeps them; float64 is used as it is, any other type to
     rank only, with what decides computed from `memories`. The same path either way.
 
-    Raises `ValueError` for shapes that do not match, a non-finite query, k < 0, ridge <= 0, tau < 0 or patience < 1.
+    Raises `ValueError` for shapes that do not match, a non-finite query, k < 0, tau < 0, patience < 1 or a ridge that
+    is not positive and finite.
     """
     _check(k, ridge, tau, patience)
     vector = _array(query, _FLOAT32, 1, "query")
@@ -134,7 +137,10 @@ def mem_pursuit_batch(
 
 @dataclass(frozen=True)
 class MemPursuit:
-    """The reader: the pursuit path over the pool's vectors, cut to the budget. Ties go to the better native rank."""
+    """The reader: the pursuit path over the pool's vectors, cut to the budget. Ties go to the better native rank.
+
+    Parameters as in `mem_pursuit`, which says what of them raises `ValueError`.
+    """
 
     ridge: float = 1e-10
     tau: float | None = None
@@ -142,6 +148,9 @@ class MemPursuit:
 
     title: ClassVar[str] = "MemPursuit: memories that together reconstruct the query"
     source: ClassVar[str] = "Feng & Fan, arXiv 2610.15642, section 3"
+
+    def __post_init__(self) -> None:
+        _check(0, self.ridge, self.tau, self.patience)
 
     def read(self, query: Query, pool: Pool, budget: Budget, access: Access) -> Evidence:
         """The path's longest prefix within the budget. `gains` are falls of the squared residual norm.
@@ -230,8 +239,8 @@ def _walk(
 def _check(k: int, ridge: float, tau: float | None, patience: int) -> None:
     if k < 0:
         raise ValueError(f"k is {k}, it must be at least 0")
-    if not ridge > 0:
-        raise ValueError(f"ridge is {ridge}, it must be positive: it is what makes the weights of duplicates unique")
+    if not 0 < ridge < math.inf:
+        raise ValueError(f"ridge is {ridge}, it must be positive and finite: it makes the weights of duplicates unique")
     if tau is not None and not tau >= 0:
         raise ValueError(f"tau is {tau}, it must be at least 0 (None switches adaptive stopping off)")
     if patience < 1:

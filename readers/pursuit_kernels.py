@@ -102,6 +102,7 @@ _HALF = 0.5001  # what rounding to an integer is off by, with room for the float
 _INTEGER = 12582912.0  # 1.5 * 2^23: a float32 in its binade holds an integer in its low bits, two's complement
 _UNSIGNED, _INFINITE = 0x7FFFFFFF, 0x7F800000  # all bits but the sign; the bits of infinity
 _BLOCK = 256  # dimensions between two rounds of fetches
+_FAINT = 1e-6  # below this part of the largest square, ||r||^2 is read from r: as a difference it is mostly rounding
 _TINY = 1e-30  # a vector whose largest entry is below is copied as zeros
 _REASSOCIATE = {"reassoc", "contract", "nsz"}  # lets reductions vectorise; NaN and infinity keep their meaning
 
@@ -184,6 +185,9 @@ def pursue(  # type: ignore[no-untyped-def]
             used, nu = _refit(space, length, used, ridge, slack)
         before = loss
         loss, energy = _objective(space, used, nu, ridge, query_square)
+        if loss < _FAINT * scale.largest:
+            _residual(query, pool, space, used, space.residual)
+            loss = _dot64(space.residual, space.residual)
         result[1, length - 1], result[2, length - 1] = math.sqrt(max(loss, 0.0)), before - loss
         if tau >= 0.0:
             streak = streak + 1 if before - loss <= tau * max(before, COVERED) else 0

@@ -38,18 +38,31 @@ class Example:
 def fit(plan: Plan, store: StorePlan) -> int:
     """Fit every learning arm of a store for every conversation that has no fit; returns 0: no selection is made.
 
-    The conversations are dealt in benchmark order into five folds (as many as there are conversations if fewer), and
-    each is read with weights fitted on the other folds' gold alone. Raises `InputError` for fewer than two.
+    The folds are the protocol's, with the rest as one more. Where it names none the conversations are dealt in
+    benchmark order into five folds (as many as there are conversations if fewer). Each fold is read with weights fitted
+    on the other folds' gold alone. Raises `InputError` for fewer than two folds.
     Deviation from scikit-learn's GroupKFold, which evens the folds' sizes: dealing depends on the order alone.
     """
     table = Lake(plan.lake).table(FITS, address(plan, store))
     done = set(table.read(["reader"])["reader"])
-    conversations = plan.conversation_ids()
+    folds = dealt(plan.conversation_ids(), plan.folds)
     for reader in {arm.name: arm.reader for arm in plan.arms_of(store) if arm.learns and arm.name not in done}.items():
-        if len(conversations) < 2:
-            raise InputError(f"{reader[0]} learns on other conversations: at least two expected, one found")
-        table.append(list(_rows(plan, store, *reader, conversations)))
+        if len(folds) < 2:
+            raise InputError(
+                f"{reader[0]} learns on other conversations: at least two folds of them expected, one found"
+            )
+        table.append(list(_rows(plan, store, *reader, folds)))
     return 0
+
+
+def dealt(conversations: Sequence[str], folds: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The conversations in folds, as `fit` says; none is empty."""
+    if not folds:
+        count = min(FOLDS, len(conversations))
+        return [list(conversations[fold::count]) for fold in range(count)]
+    named = {id for fold in folds for id in fold}
+    rest = [id for id in conversations if id not in named]
+    return [fold for fold in ([id for id in conversations if id in own] for own in (*folds, rest)) if fold]
 
 
 def fit_whole(plan: Plan, store: StorePlan, reader: Rsc) -> list[float]:
@@ -79,14 +92,14 @@ def fitted(plan: Plan, store: StorePlan, arm: Arm, conversation_id: str) -> Arm:
 
 
 def _rows(
-    plan: Plan, store: StorePlan, name: str, reader: Rsc, conversations: Sequence[str]
+    plan: Plan, store: StorePlan, name: str, reader: Rsc, folds: Sequence[Sequence[str]]
 ) -> Iterator[dict[str, object]]:
+    conversations = plan.conversation_ids()
     examples = {id: list(_examples(plan, store, reader, id)) for id in conversations}
-    folds = min(FOLDS, len(conversations))
-    for fold in range(folds):
-        others = [id for place, id in enumerate(conversations) if place % folds != fold]
+    for fold in folds:
+        others = [id for id in conversations if id not in fold]
         weights = learned([example for id in others for example in examples[id]])
-        for id in conversations[fold::folds]:
+        for id in fold:
             yield {"reader": name, "conversation_id": id, "weights": weights.tolist(), "trained_on": others}
 
 

@@ -40,9 +40,9 @@ class StorePlan:
     """One store with its index and pools. Every property is a content address of what it is made from.
 
     `conversations` bounds the index, all if empty; records, pools and selections do not depend on it.
-    `learned_from`: the address of the gold and the questions that learning arms are fitted on, empty without such arms;
-    then selections, which depend on it, are the same whatever the gold says. `pools`: where the pools lie that another
-    system made, with the address of their content; writer and fusion then have no part.
+    `learned_from`: the address of the gold, questions and folds that learning arms are fitted on, empty without such
+    arms; then selections, which depend on it, are the same whatever the gold says. `pools`: where the pools lie that
+    another system made, with the address of their content; writer and fusion then have no part.
     """
 
     name: str
@@ -136,6 +136,7 @@ class Plan:
     kinds: tuple[str, ...] = ()
     conversations: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
+    folds: tuple[tuple[str, ...], ...] = ()
     limit: int | None = None
     panel: tuple[str, ...] = ()
     adjudicator: str = ""

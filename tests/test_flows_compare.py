@@ -57,6 +57,13 @@ def test_an_unequal_field_is_refused_by_name_and_shown_under_its_mark(field: str
     assert found.rows["difference"].to_list() == [0.25]
 
 
+def test_an_analysis_is_no_run(tmp_path: Path) -> None:
+    first, analysis = _run(tmp_path, "a", 0.5), _run(tmp_path, "a-pursuit", None)
+    (tmp_path / "reports" / analysis / "main.csv").unlink()
+    with pytest.raises(InputError, match="a report's folder or one of a expected, 'a-pursuit' found"):
+        compare(first, analysis, str(tmp_path))
+
+
 def test_one_despite_does_not_excuse_another_field(tmp_path: Path) -> None:
     first, second = _run(tmp_path, "a", 0.5), _run(tmp_path, "b", 0.5, data="c" * 64, seed=2)
     with pytest.raises(InputError, match="equal seed expected, 1 and 2 found"):

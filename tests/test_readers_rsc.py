@@ -1,5 +1,6 @@
 """A set is completed by a learned score, and what is learned never saw the conversation it is used on."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from tasks.access import Library, QuestionAccess
 from tasks.arms import arms, learner
 from tasks.compose import compose
 from tasks.conversation import Conversation
-from tasks.fit import Example, address, examples, fit, fit_whole, fitted, learned
+from tasks.fit import Example, address, dealt, examples, fit, fit_whole, fitted, learned
 from tests.conftest import conversation, write_locomo
 
 DAY = 86_400.0
@@ -173,7 +174,7 @@ def said(gold):
     return [conversation(name, qa=[{**asked, "evidence": [turn]}]) for name, turn in gold.items()]
 
 
-def pooled(folder: Path, gold: dict[str, str], arm: str):
+def pooled(folder: Path, gold: dict[str, str], arm: str, folds: Sequence[Sequence[str]] = ()):
     """A plan of one arm over a small lake of its own, as far as its pools."""
     from flows import protocol as protocols
     from tasks.candidates import build_pools
@@ -183,7 +184,7 @@ def pooled(folder: Path, gold: dict[str, str], arm: str):
 
     folder.mkdir(exist_ok=True)
     data = write_locomo(folder / "x.json", *said(gold))
-    given = {"data.path": str(data), "arms": [arm], "budgets": []}
+    given = {"data.path": str(data), "arms": [arm], "budgets": [], "data.folds": folds}
     protocol = protocols.load("sample", given)
     lake = str(Lake.open(folder / "lake").root)
     found = ingest(lake, protocol.data.benchmark, str(data))
@@ -197,9 +198,9 @@ def pooled(folder: Path, gold: dict[str, str], arm: str):
     return plan, store
 
 
-def fits(folder: Path, gold: dict[str, str]) -> dict[str, list[float]]:
+def fits(folder: Path, gold: dict[str, str], folds: Sequence[Sequence[str]] = ()) -> dict[str, list[float]]:
     """Conversation → the weights it is read with."""
-    plan, store = pooled(folder, gold, "rsc(init_records=1, page=1)@C3")
+    plan, store = pooled(folder, gold, "rsc(init_records=1, page=1)@C3", folds)
     fit(plan, store)
     rows = Lake(plan.lake).table(FITS, address(plan, store)).read()
     for row in rows.iter_rows(named=True):
@@ -220,9 +221,23 @@ def test_a_conversations_weights_never_saw_its_gold(tmp_path):
     assert before["c3"] != after["c3"]
 
 
-def test_one_conversation_teaches_nothing(tmp_path):
-    with pytest.raises(InputError, match="at least two expected, one found"):
-        fits(tmp_path, {"c1": "D1:1"})
+def test_a_protocols_fold_is_read_with_what_the_other_folds_taught(tmp_path):
+    gold, folds = {"c1": "D1:1", "c2": "D2:1", "c3": "D2:2"}, [["c1", "c2"], ["c3"]]
+    before = fits(tmp_path / "a", gold, folds)
+    after = fits(tmp_path / "b", {**gold, "c2": "D1:2"}, folds)
+    assert before["c1"] == before["c2"] == after["c1"] == after["c2"]
+    assert before["c3"] != after["c3"]
+
+
+def test_conversations_that_no_fold_names_are_one_more():
+    assert dealt(["a", "b", "c", "d"], [["c", "a"], ["x"]]) == [["a", "c"], ["b", "d"]]
+    assert dealt([*"abcdefg"], ()) == [["a", "f"], ["b", "g"], ["c"], ["d"], ["e"]]
+
+
+@pytest.mark.parametrize(("gold", "folds"), [({"c1": "D1:1"}, []), ({"c1": "D1:1", "c2": "D1:2"}, [["c1", "c2"]])])
+def test_one_fold_teaches_nothing(tmp_path, gold, folds):
+    with pytest.raises(InputError, match="at least two folds of them expected, one found"):
+        fits(tmp_path, gold, folds)
 
 
 def test_a_whole_benchmark_teaches_the_weights_of_all_its_examples(tmp_path):
