@@ -63,8 +63,15 @@ def page(browser: Any, folder: Path) -> Iterator[Any]:
 def choose(page: Any, results: Results, q: int) -> None:
     """Open a question by its address and wait for its details."""
     page.evaluate("(id) => { location.hash = `#q=${encodeURIComponent(id)}`; }", results.questions["question_id"][q])
-    page.wait_for_function(f"document.querySelector('#list [aria-selected=true]').dataset.q === '{q}'")
+    page.wait_for_selector(f"#list [aria-selected=true][data-q='{q}']")
     page.wait_for_selector("#detail .timeline")
+
+
+def expect(locator: Any) -> Any:
+    """Playwright's waiting assertions. (`wait_for_function` would evaluate text, which the page's policy forbids.)"""
+    from playwright.sync_api import expect as waiting
+
+    return waiting(locator)
 
 
 def listed(page: Any) -> set[str]:
@@ -101,7 +108,7 @@ def test_filters_find_what_the_frames_hold(page: Any, results: Results) -> None:
     both = results.cells.filter(arm=other).drop_nulls("complete_evidence")
     assert listed(page) == complete & set(both.filter(complete_evidence=0.0)["question_id"])
     page.click("button[type=reset]")
-    page.wait_for_function(f"document.querySelectorAll('#list li').length === {results.questions.height}")
+    expect(page.locator("#list li")).to_have_count(results.questions.height)
     page.select_option("#kind", label="temporal")
     page.fill("#search", "week 1")
     rows = results.questions.filter(kind="temporal").select("question_id", "text", "answer").iter_rows()
@@ -191,7 +198,7 @@ def test_details_come_from_the_script_of_the_chosen_question_alone(page: Any, fo
 def test_the_arms_that_the_filters_name_are_shown_first_and_open(page: Any, results: Results) -> None:
     page.select_option("#arm", label="oracle@k5")
     page.select_option("#other", label="bm25@k2")
-    page.wait_for_function("document.querySelectorAll('#detail details[open]').length === 3")
+    expect(page.locator("#detail details[open]")).to_have_count(3)
     labels = [text.removesuffix(" (uses gold)") for text in page.locator("#detail summary .label").all_text_contents()]
     rest = [arm.label for arm in results.arms if arm.label not in ("oracle@k5", "bm25@k2")]
     assert labels == ["oracle@k5", "bm25@k2", *rest]
@@ -199,8 +206,7 @@ def test_the_arms_that_the_filters_name_are_shown_first_and_open(page: Any, resu
     opened = page.locator("#detail details[open] .label").all_text_contents()
     assert opened[:2] == ["oracle@k5 (uses gold)", "bm25@k2"]
     page.click("button[type=reset]")
-    first = "document.querySelector('.timeline .label').textContent"
-    page.wait_for_function(f"{first} === '{results.arms[0].label}'")
+    expect(page.locator(".timeline .label").first).to_have_text(results.arms[0].label)
 
 
 def test_the_timeline_draws_every_gold_turn_and_every_pick(page: Any, folder: Path, results: Results) -> None:

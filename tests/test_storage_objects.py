@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,8 @@ DENIED = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Access 
 class Flaky:
     """An S3 application that answers the next `failures` requests with 503 SlowDown and counts them.
 
-    While it is `closed`, it takes nothing. `then` is called once, when the next request is answered.
+    While it is `closed`, it takes nothing. `then` is called once, when the next request is answered. It writes one
+    object at a time: `If-None-Match` is one step in S3, and two (look, then write) in the application beneath.
     """
 
     def __init__(self) -> None:
@@ -56,6 +58,7 @@ class Flaky:
         self.failures = 0
         self.refused = 0
         self.closed = False
+        self.writing = Lock()
         self.then: Callable[[], object] | None = None
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -67,7 +70,8 @@ class Flaky:
         if self.closed and environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             start_response("403 Forbidden", [("Content-Type", "application/xml")])
             return [DENIED]
-        reply: Iterable[bytes] = self.app(environ, start_response)
+        with self.writing if environ["REQUEST_METHOD"] == "PUT" else nullcontext():
+            reply: Iterable[bytes] = self.app(environ, start_response)
         then, self.then = self.then, None
         if then:
             then()
