@@ -14,6 +14,7 @@ from flows.gate import open_split
 from flows.protocol import load, setting
 from flows.stages import STAGES, chosen
 from storage.errors import InputError
+from storage.lake import Lake
 
 BROKEN = [
     ("name = 3", "Input should be a valid string"),
@@ -198,9 +199,9 @@ def test_where_wrong_labels_lie_is_no_part_of_the_digest() -> None:
     assert load("sample", {"data.wrong_labels": "labels.json"}).digest == load("sample").digest
 
 
-@pytest.mark.parametrize("command", [["arms"], ["doctor"], ["ledger"]])
+@pytest.mark.parametrize("command", [["arms"], ["doctor"], ["status", "sample"]])
 def test_json_of_a_command_is_one_object(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SUFFICE_LAKE", str(tmp_path))
+    monkeypatch.setenv("SUFFICE_LAKE", str(Lake.open(tmp_path).root))
     assert isinstance(json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout), dict)
 
 
