@@ -1,5 +1,6 @@
 """The protocol: one TOML file that says all a run does, validated, with a digest."""
 
+import difflib
 import json
 import tomllib
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from flows.misfit import misfit
 from reports.results import EVIDENCE_METRICS
 from storage.digests import digest
 from storage.errors import InputError
@@ -333,7 +335,9 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
     if not path.is_file():
         path = SHIPPED / f"{name}.toml"
     if not path.is_file():
-        raise InputError(f"protocol: a TOML file or one of {', '.join(shipped())} expected, {name!r} found")
+        close = difflib.get_close_matches(path.stem, shipped(), 1)
+        near = f" (did you mean {close[0]}?)" if close else ""
+        raise InputError(f"protocol: a TOML file or one of {', '.join(shipped())}{near} expected, {name!r} found")
     try:
         said = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -345,7 +349,7 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Protocol:
     try:
         return Protocol.model_validate(said)
     except ValidationError as error:
-        raise InputError(f"protocol {path}: {_first(error)}") from error
+        raise InputError(f"protocol {path}: {misfit(error, Protocol)}") from error
 
 
 def with_judges(protocol: Protocol, judges: Sequence[str]) -> Protocol:
@@ -354,13 +358,7 @@ def with_judges(protocol: Protocol, judges: Sequence[str]) -> Protocol:
     try:
         return Protocol.model_validate(said)
     except ValidationError as error:
-        raise InputError(_first(error)) from error
-
-
-def _first(error: ValidationError) -> str:
-    """The first thing that does not fit; what several keys together do not fit says itself where."""
-    first = error.errors()[0]
-    return ": ".join([*filter(None, [".".join(map(str, first["loc"]))]), first["msg"].removeprefix("Value error, ")])
+        raise InputError(misfit(error, Protocol)) from error
 
 
 def shipped() -> list[str]:
@@ -391,4 +389,4 @@ def _change(said: dict[str, Any], key: str, value: Any) -> None:
         else:
             place[last] = value
     except (ValueError, IndexError, TypeError, AttributeError) as error:
-        raise InputError(f"--set {key}: a key of the protocol expected, {error}") from error
+        raise InputError(f"--set {key}: a key of the protocol expected, stores counted from 0: {error}") from error

@@ -1,5 +1,6 @@
 """A protocol is validated once, says what is wrong, and its digest tells every change."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,12 @@ from flows.gate import open_split
 from flows.protocol import load, setting
 from flows.stages import STAGES, chosen
 from storage.errors import InputError
+from storage.lake import Lake
 
 BROKEN = [
     ("name = 3", "Input should be a valid string"),
-    ("nme = 'x'", "nme: Extra inputs are not permitted"),
-    ("arms = []", "arms"),
+    ("nme = 'x'", r"nme: one of name, .*did you mean name\?\) expected, 'nme' found"),
+    ("arms = []", "arms: one or more expected, none found"),
     ("arms = ['hybird@k10']", "did you mean hybrid"),
     ("arms = ['hybrid']\nbudgets = []", "a budget expected"),
     ("answerer = 'gpt'", "answerer: one of extractive, prompted expected"),
@@ -27,10 +29,16 @@ BROKEN = [
     ("[data]\nbenchmark = 'locomo'\nsplit = 'hidden'", "split"),
     ("[data]\nbenchmark = 'locomo'\nquestions = ['q', 'q']", "'q' found twice"),
     ("[data]\nbenchmark = 'locomo'\nfolds = [['a'], ['b', 'a']]", "'a' found twice"),
-    ("[report]\nmix_budget = true", "mix_budget: Extra inputs"),
+    ("[report]\nmix_budget = true", r"mix_budget: one of .*did you mean mix_budgets\?"),
     ("[[stores]]\nname = 'a'\n[[stores]]\nname = 'a'", "different names expected"),
     ("[[stores]]\nencoder = 'minilm(max_token=3)'", "did you mean max_tokens"),
-    ("[models.small]\nmodel = 'm'\nmodl = 'm'", "modl: Extra inputs are not permitted"),
+    ("[models.small]\nmodel = 'm'\nmodl = 'm'", r"modl: one of model, base_url.*did you mean model\?"),
+    ("[models.model]\nmodel = 'm'\nmodl = 'm'", r"models.model.modl: one of model, .*did you mean model\?"),
+    ("[[stores]]\npool = {sze = 3}", r"stores.0.pool.sze: one of size, fusion \(did you mean size\?\)"),
+    ("stores = 3", "stores: a list expected, 3 found"),
+    ("judges = 'lexical_match'", "judges: a list expected, 'lexical_match' found"),
+    ("report = 3", "report: a table expected, int found"),
+    ("[[stores]]\nname = 'a'\npool = {size = 0}", "greater than or equal to 1, 0 found"),
     ("[models.small]\nmodel = 'm'\nbase_url = 'ftp://x'", "base_url"),
     ("[models.small]\nmodel = 'm'\nconcurrency = 0", "greater than or equal to 1"),
     ("[models.small]\nmodel = 'm'\nkey_variable = 'sk-my key'", "key_variable"),
@@ -154,6 +162,9 @@ def test_arms_lists_every_reader_with_defaults_and_source() -> None:
         ["run", "sample", "--only", "pol"],
         ["run", "sample", "--arms", "hybird"],
         ["run", "sample", "--set", "x.y=1"],
+        ["run", "sample", "--limit", "0"],
+        ["run", "sample", "--arms", ""],
+        ["run", "sample", "--conversations", ","],
         ["status", "sample", "--lake", "nowhere"],
         ["fetch", "nothing"],
         ["bench", "nothing"],
@@ -186,3 +197,28 @@ def test_other_arms_than_the_protocols_leave_its_declared_comparison_out() -> No
 
 def test_where_wrong_labels_lie_is_no_part_of_the_digest() -> None:
     assert load("sample", {"data.wrong_labels": "labels.json"}).digest == load("sample").digest
+
+
+@pytest.mark.parametrize("command", [["arms"], ["doctor"], ["status", "sample"]])
+def test_json_of_a_command_is_one_object(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUFFICE_LAKE", str(Lake.open(tmp_path).root))
+    assert isinstance(json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout), dict)
+
+
+def test_a_misspelt_table_is_told_before_the_table_that_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text("name = 'x'\narms = ['hybrid@k10']\n[dta]\nbenchmark = 'locomo'")
+    with pytest.raises(InputError, match=r"dta: one of .*did you mean data\?"):
+        load(str(path))
+
+
+def test_a_misspelt_name_of_a_shipped_protocol_is_told_with_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"did you mean sample\?\) expected, 'smaple' found"):
+        load("smaple")
+
+
+@pytest.mark.parametrize("times", [["--cron", "daily"], ["--cron", "0 3 * * *", "--timezone", "Mars"]])
+def test_a_schedule_that_is_none_is_told_before_anything_is_served(times: list[str], tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["serve", "sample", "--lake", str(tmp_path / "lake"), *times])
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception).startswith(times[-2])

@@ -12,7 +12,7 @@ def list_arms(as_json: JsonOption = False) -> None:
 
     rows = readers()
     if as_json:
-        print_json(rows)
+        print_json({"readers": rows})
         return
     table = Table("reader", "what it does", "parameters", "source", title="Readers", show_lines=True)
     for row in rows:

@@ -21,7 +21,7 @@ def doctor(
 
     rows = checks(endpoint or [])
     if as_json:
-        print_json([row._asdict() for row in rows])
+        print_json({"checks": [row._asdict() for row in rows]})
     else:
         table = Table("", "check", "found", "what to do")
         for row in rows:

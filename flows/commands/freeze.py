@@ -61,7 +61,9 @@ def verify(
 
     found = differences(place(manifest), str(Lake.open(lake).root), public_key)
     if as_json:
-        print_json([{"field": each.field, "frozen": each.frozen, "present": each.present} for each in found])
+        print_json(
+            {"differences": [{"field": each.field, "frozen": each.frozen, "present": each.present} for each in found]}
+        )
     else:
         out = console()
         for each in found:

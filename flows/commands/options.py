@@ -8,6 +8,7 @@ import typer
 from flows import protocol as protocols
 from flows.protocol import Protocol
 from flows.stages import STAGES
+from storage.errors import InputError
 from storage.lake import Lake
 from tasks.sealed import OPEN, StillSealed, Unsealing
 
@@ -98,13 +99,21 @@ def changed_protocol(
     made = dict(protocols.setting(change) for change in changes or [])
     given = {
         "data.path": data,
-        "arms": listed(arms),
+        "arms": _some(arms, "--arms"),
         "data.limit": limit,
-        "data.conversations": listed(conversations),
+        "data.conversations": _some(conversations, "--conversations"),
         "data.split": sealed,
     }
-    made |= {key: value for key, value in given.items() if value}
+    made |= {key: value for key, value in given.items() if value is not None}
     return protocols.load(name, made)
+
+
+def _some(values: list[str] | None, option: str) -> list[str] | None:
+    """The items of an option, None where it is not given. Raises `InputError` where it is given and names nothing."""
+    items = listed(values)
+    if values and not items:
+        raise InputError(f"{option}: a name or several with commas between expected, none found")
+    return items or None
 
 
 def listed(values: list[str] | None) -> list[str]:

@@ -40,7 +40,7 @@ def serve(
     set_: SetOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Run a protocol on a schedule, until this process is stopped; a run that is still going lets the next one pass.
+    """Run a protocol on a schedule, until this process is stopped; a run that comes due waits for the one before it.
 
     Each run goes on from what the lake holds. With PREFECT_API_URL set, the runs are shown, started and cancelled at
     that server; else in this process's own. Of --identity the server knows the path alone; each run over a sealed split
@@ -61,17 +61,18 @@ def serve(
         "identity": leave.identity if leave else "",
     }
     configure(Lake(lake).prefect, verbose=verbose)
+    from prefect.client.schemas.schedules import is_valid_timezone
     from prefect.schedules import Cron
     from prefect.types.entrypoint import EntrypointType
 
     from flows.scheduled import scheduled
 
+    if not is_valid_timezone(timezone):
+        raise InputError(f"--timezone: a name such as UTC or Europe/Berlin expected, {timezone!r} found")
     try:
         schedule = Cron(cron, timezone=timezone)
     except ValueError as error:
-        raise InputError(
-            f"--cron and --timezone: {str(error).splitlines()[0]}; '0 3 * * *' and UTC are good ones"
-        ) from error
+        raise InputError(f"--cron: {str(error).splitlines()[0]}; '0 3 * * *' is a good one") from error
     Console(stderr=True).print(f"serving {said.name} at {cron} ({timezone}); stop with Ctrl-C", highlight=False)
     scheduled.serve(
         name=name or said.name,

@@ -40,7 +40,7 @@ def status(
     said = chosen_protocol(protocol, data, arms, limit, conversations, set_, sealed=split, lake=lake)
     rows = held(said, str(Lake.open(lake, new=False).root), Unsealing.by(freeze, identity))
     if as_json:
-        print_json([row._asdict() for row in rows])
+        print_json({"held": [row._asdict() for row in rows]})
         return
     table = Table("stage", "what", "held", "expected", "missing", title=f"{said.name} in {lake}")
     for row in rows:
