@@ -5,7 +5,7 @@ not copied, so a count of matched words can differ from its.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -170,8 +170,7 @@ def overlap(wanted: Buckets, notes: Sequence[Attributes]) -> NDArray[np.float64]
         places = [place for place, note in enumerate(notes) if bucket in note.buckets]
         held = [(notes[place].lines[bucket], notes[place].buckets[bucket]) for place in places]
         for value in sorted(values) if held else ():
-            within = _within(value)
-            matched[places] += weight * np.array([value in line or within(have) for line, have in held])
+            matched[places] += weight * np.array(_matches(value, held))
     return matched / total if total else matched
 
 
@@ -241,13 +240,18 @@ def _of_requirement(text: str) -> Buckets:
     return {bucket: values for bucket, values in buckets.items() if values}
 
 
-@lru_cache(maxsize=1 << 13)
-def _within(value: str) -> Callable[[frozenset[str]], bool]:
-    """Whether any of some values is contained in `value`. A word has few substrings, so one look-up each decides."""
+def _matches(value: str, held: Sequence[tuple[str, frozenset[str]]]) -> list[bool]:
+    """Whether `value` is contained in a line, or contains one of the values that the line is made of."""
     if len(value) > _LONGEST:
-        return lambda have: any(part in value for part in have)
-    parts = frozenset(value[i:j] for i in range(len(value)) for j in range(i + 1, len(value) + 1))
-    return lambda have: not parts.isdisjoint(have)
+        return [value in line or any(part in value for part in have) for line, have in held]
+    parts = _parts(value)
+    return [value in line or not parts.isdisjoint(have) for line, have in held]
+
+
+@lru_cache(maxsize=1 << 13)
+def _parts(value: str) -> frozenset[str]:
+    """All that `value` contains. A word has few substrings, so one look-up each decides."""
+    return frozenset(value[i:j] for i in range(len(value)) for j in range(i + 1, len(value) + 1))
 
 
 def _times(text: str) -> frozenset[str]:
